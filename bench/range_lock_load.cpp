@@ -72,7 +72,7 @@ share do_share(unsigned number, const work& what, const std::atomic<bool>& is_ov
     return done;
 }
 
-void tell(run& repeat, std::span<const share> shares, double seconds) {
+void report(run& repeat, std::span<const share> shares, double seconds) {
     share all{.counted = hardware_counters::counts{}};
     std::uint64_t fewest = shares[0].pairs;
     std::uint64_t most = 0;
@@ -137,7 +137,7 @@ void run_crew(run& repeat, unsigned threads, const work& what) {
             one.join();
     });
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-    tell(repeat, shares, passed.count());
+    report(repeat, shares, passed.count());
 }
 
 }  // namespace sluice::bench::range_locks

@@ -106,7 +106,7 @@ function(sluice_test name)
   sluice_stages(${name} "${arg_LONG}" ${sanitized} LABELS ${arg_LABELS} PROGRAMS sluice_${name}_test)
 endfunction()
 
-# sluice_testing(smb_server SOURCES polite_client.cpp LINK …): the library sluice::smb_server_testing for code that
+# sluice_testing(smb_server SOURCES compliant_client.cpp LINK …): the library sluice::smb_server_testing for code that
 # several test programs share, compiled once. OPTIMIZED: as above.
 function(sluice_testing name)
   if(NOT SLUICE_DEVELOPER)

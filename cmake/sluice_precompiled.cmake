@@ -31,7 +31,7 @@ set(sluice_precompiled_with_io
   <sluice/io/loop/io_multiplexer.hpp> <sluice/io/file/file_handle.hpp> <sluice/io/stream/pipe_handle.hpp>
   <sluice/io/stream/socket_handle.hpp> <sluice/io/task/sync_wait.hpp> <sluice/io/task/task_group.hpp>)
 set(sluice_precompiled_with_fat ${sluice_precompiled_with_io} <sluice/fat/check/image_testing.hpp>)
-set(sluice_precompiled_with_smb <tests/smb_simulation/clients/polite_client.hpp> <tests/smb_client/rig.hpp>)
+set(sluice_precompiled_with_smb <tests/smb_simulation/clients/compliant_client.hpp> <tests/smb_client/rig.hpp>)
 
 # sluice_precompiled_for_test(RESULT KIND LIBRARY…): the target whose precompiled header a test of KIND (tests,
 # optimized_tests) shares that links these libraries. The first such test creates it.

@@ -88,7 +88,7 @@ private:
     std::vector<std::byte> out_;
 };
 
-io::task<void> note_end(io::task<void> of, bool& has_ended) {
+io::task<void> record_end(io::task<void> of, bool& has_ended) {
     co_await std::move(of);
     has_ended = true;
 }
@@ -111,8 +111,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     bool has_client_ended = false;
     bool has_server_ended = false;
     io::task_group both(*loop);
-    both.spawn(note_end(server.live(), has_server_ended));
-    both.spawn(note_end(client.live(std::move(pair.second)), has_client_ended));
+    both.spawn(record_end(server.live(), has_server_ended));
+    both.spawn(record_end(client.live(std::move(pair.second)), has_client_ended));
     while (loop->run().value_or(0) > 0) {}
     ENSURE(has_client_ended, "a client that hangs, whatever its server does");
     ENSURE(has_server_ended);

@@ -85,8 +85,8 @@ class Structure(TidyTest):
     LISTED = {"sluice/smb/server/CMakeLists.txt": "sluice_component(smb_server SOURCES net/reply.cpp open/pipe.cpp)\n"}
 
     def test_a_module_includes_those_before_it(self):
-        self.accepts({**self.LISTED, "sluice/smb/server/core/event.hpp": "",
-                      "sluice/smb/server/net/reply.cpp": '#include "sluice/smb/server/core/event.hpp"\n'})
+        self.accepts({**self.LISTED, "sluice/smb/server/core/one_shot_event.hpp": "",
+                      "sluice/smb/server/net/reply.cpp": '#include "sluice/smb/server/core/one_shot_event.hpp"\n'})
 
     def test_a_module_does_not_include_those_after_it(self):
         self.refuses("module_order", "open/ comes before net/",

@@ -12,7 +12,7 @@ namespace {
 // some cache misses, which is little compared with the allocations that it should find.
 constinit std::atomic<std::uint64_t> count{0};
 
-void note_one() noexcept {
+void record_one() noexcept {
     count.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -41,7 +41,7 @@ extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile
 namespace {
 [[gnu::constructor]] void install_hooks() {
     __sanitizer_install_malloc_and_free_hooks(
-        [](const volatile void*, std::size_t) { sluice::bench::note_one(); }, [](const volatile void*) {});
+        [](const volatile void*, std::size_t) { sluice::bench::record_one(); }, [](const volatile void*) {});
 }
 }  // namespace
 
@@ -56,22 +56,22 @@ void* __libc_realloc(void* block, std::size_t bytes);
 void* __libc_memalign(std::size_t alignment, std::size_t bytes);
 
 void* malloc(std::size_t bytes) noexcept {
-    sluice::bench::note_one();
+    sluice::bench::record_one();
     return __libc_malloc(bytes);
 }
 
 void* calloc(std::size_t number, std::size_t bytes) noexcept {
-    sluice::bench::note_one();
+    sluice::bench::record_one();
     return __libc_calloc(number, bytes);
 }
 
 void* realloc(void* block, std::size_t bytes) noexcept {
-    sluice::bench::note_one();
+    sluice::bench::record_one();
     return __libc_realloc(block, bytes);
 }
 
 void* memalign(std::size_t alignment, std::size_t bytes) noexcept {
-    sluice::bench::note_one();
+    sluice::bench::record_one();
     return __libc_memalign(alignment, bytes);
 }
 

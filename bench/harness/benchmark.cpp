@@ -230,8 +230,8 @@ std::string workload::row(std::string_view bench, const contender& who) const {
         row.add("allocations_per_op",
                 summarise(column(who.samples, &sample::allocations_per_operation)).median);
     add_percentiles(row, who.latencies);
-    for (const auto& [name, noted] : who.notes)
-        row.add(name, summarise(noted).median);
+    for (const auto& [name, recorded] : who.notes)
+        row.add(name, summarise(recorded).median);
     return row.text();
 }
 

@@ -40,7 +40,7 @@ struct reply {
         pieces = {const_buffer(std::span<const std::byte>(head.bytes())),
                   const_buffer(std::span<const std::byte>(data.bytes()))};
     }
-    struct told {
+    struct send_receiver {
         reply* self;
         void set_value(io_result<const_buffers_type>&& sent) noexcept {
             ENSURE(sent.bytes_transferred() == self->size());
@@ -58,7 +58,7 @@ struct reply {
     pool_buffer head;
     pool_buffer data;
     std::array<const_buffer, 2> pieces;
-    std::optional<io_operation_connection<transfer_sender<const_buffers_type>, told>> sending;
+    std::optional<io_operation_connection<transfer_sender<const_buffers_type>, send_receiver>> sending;
     bool is_sent = false;
     bool is_free = true;
 };
@@ -97,7 +97,7 @@ void send(run& repeat, std::size_t size, const uring_options& options) {
             one.read(offset);
             one.is_sent = one.is_free = false;
             one.sending.emplace(async_write(socket, io_request<const_buffers_type>{one.pieces}),
-                                reply::told{&one});
+                                reply::send_receiver{&one});
             one.sending->start();
             while (not one.is_sent)
                 (void)(*loop)->run();

@@ -9,7 +9,7 @@
 namespace sluice {
 namespace {
 
-constexpr char32_t stray_byte = 0x110000;  // the first value that is not a code point
+constexpr char32_t invalid_byte = 0x110000;  // the first value that is not a code point
 
 bool is_high_surrogate(char32_t unit) noexcept {
     return unit >= 0xD800 and unit <= 0xDBFF;
@@ -21,8 +21,8 @@ bool is_low_surrogate(char32_t unit) noexcept {
 void append_utf8(std::string& text, char32_t point) {
     const auto put = [&](char32_t byte) { text.push_back(static_cast<char>(byte)); };
     const auto put_trail = [&](unsigned shift) { put(0x80 | ((point >> shift) & 0x3F)); };
-    if (point >= stray_byte) {
-        put(point - stray_byte);
+    if (point >= invalid_byte) {
+        put(point - invalid_byte);
     } else if (point < 0x80) {
         put(point);
     } else if (point < 0x800) {
@@ -115,7 +115,7 @@ name_character character_at(std::string_view name, std::size_t position) noexcep
     const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(name[position + i]); };
     const char32_t lead = byte(0);
     if (lead < 0x80) return {lead, 1};
-    const name_character stray{stray_byte + lead, 1};
+    const name_character stray{invalid_byte + lead, 1};
     const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
     if (lead < 0xC2 or lead > 0xF4 or length > name.size() - position) return stray;
     char32_t point = lead & (0x7Fu >> length);

@@ -16,7 +16,7 @@ namespace {
 // The words are atomic because a reader may copy while a writer of a later note stores.
 struct note {
     static constexpr std::uint32_t writing = 0xffff'ffff;
-    static constexpr std::size_t word_count = (error::noted_path_bytes + 8) / 8;
+    static constexpr std::size_t word_count = (error::recorded_path_bytes + 8) / 8;
 
     std::atomic<std::uint32_t> number{writing};
     std::array<std::atomic<std::uint64_t>, word_count> words{};
@@ -24,15 +24,15 @@ struct note {
 
 constexpr std::uint32_t number_mask = 0x3fff'ffff;  // keeps -(2 + number) within 32 bits
 
-std::array<note, error::noted_paths> notes;
+std::array<note, error::recorded_paths> notes;
 std::atomic<std::uint32_t> next_note{0};
 
 std::uint32_t remember(std::string_view path) noexcept {
     const std::uint32_t number = next_note.fetch_add(1, std::memory_order_relaxed) & number_mask;
-    note& entry = notes[number % error::noted_paths];
+    note& entry = notes[number % error::recorded_paths];
 
     std::array<std::uint64_t, note::word_count> words{};
-    const std::size_t kept = std::min<std::size_t>(path.size(), error::noted_path_bytes - 1);
+    const std::size_t kept = std::min<std::size_t>(path.size(), error::recorded_path_bytes - 1);
     std::memcpy(words.data(), path.data() + (path.size() - kept), kept);
 
     entry.number.store(note::writing, std::memory_order_relaxed);
@@ -46,7 +46,7 @@ std::uint32_t remember(std::string_view path) noexcept {
 }
 
 std::string recall(std::uint32_t number) {
-    const note& entry = notes[number % error::noted_paths];
+    const note& entry = notes[number % error::recorded_paths];
     if (entry.number.load(std::memory_order_acquire) != number) return "(a path no longer remembered)";
     std::array<std::uint64_t, note::word_count> words{};
     for (std::size_t i = 0; i < words.size(); ++i)

@@ -11,15 +11,15 @@ namespace sluice {
 /// The reason for a failure: the cause (an errno value), the operation, and its subject.
 ///
 /// Two words, trivially copyable, so that a result is as cheap as an integer. A path does not fit:
-/// it is stored in a process-wide ring of the last `noted_paths` failures, and the error has its
+/// it is stored in a process-wide ring of the last `recorded_paths` failures, and the error has its
 /// number. If the ring has wrapped since, the message states that instead of naming a wrong path.
 /// Thread safety: a value; storing a path and reading it back are safe from any thread.
 class error {
 public:
     static constexpr int no_descriptor = -1;
-    static constexpr unsigned noted_paths = 256;       // the number of remembered
-                                                       // failures with a path
-    static constexpr unsigned noted_path_bytes = 248;  // a longer path keeps only its end
+    static constexpr unsigned recorded_paths = 256;       // the number of remembered
+                                                          // failures with a path
+    static constexpr unsigned recorded_path_bytes = 248;  // a longer path keeps only its end
 
     /// `operation` must be a string literal or otherwise outlive the error.
     constexpr error(int code, const char* operation, int descriptor = no_descriptor) noexcept

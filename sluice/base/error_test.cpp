@@ -28,7 +28,7 @@ TEST(error, a_path_longer_than_the_note_keeps_its_end) {
 
 TEST(error, a_path_overwritten_by_later_failures_is_not_mistaken_for_another) {
     const error first = error::with_path(ENOENT, "open", "/first");
-    for (unsigned i = 0; i < error::noted_paths; ++i)
+    for (unsigned i = 0; i < error::recorded_paths; ++i)
         (void)error::with_path(ENOENT, "open", "/later");
     EXPECT_EQ(first.message(), "(a path no longer remembered): open: No such file or directory");
 }
@@ -52,7 +52,7 @@ TEST(result, throws_an_exception_that_names_the_operation_the_path_and_the_cause
         (void)none.value();
         FAIL() << "there is no value";
     } catch (const bad_result& thrown) {
-        for (unsigned i = 0; i < error::noted_paths; ++i)
+        for (unsigned i = 0; i < error::recorded_paths; ++i)
             (void)error::with_path(EIO, "open", "/later");
         const bad_result copy = thrown;
         EXPECT_STREQ(copy.what(), "/srv/x: open: No such file or directory");

@@ -64,7 +64,7 @@ result<void> lock_attempt::end_wait(const io::detail::operation_record& op) noex
         was_woken = waker_->was_woken();
         waker_ = nullptr;
     } else {
-        look_after_deaths();
+        check_for_deaths();
     }
     if (was_woken or op.error_code == 0) return {};
     return failure({op.error_code, "wait for a lock"});
@@ -79,12 +79,12 @@ io::word_wait lock_attempt::prepare_wake() noexcept {
             .pause = backoff(pauses_).next(mutex_->clock(), mutex_->random(), end_)};
 }
 
-void lock_attempt::look_after_deaths() noexcept {
+void lock_attempt::check_for_deaths() noexcept {
     if (deaths_after_ == std::chrono::nanoseconds::zero()) return;
     const auto now = mutex_->clock().steady_now();
     if (now - looked_ < deaths_after_) return;
     looked_ = now;
-    mutex_->look_after_deaths(held_.ticket_);
+    mutex_->check_for_deaths(held_.ticket_);
 }
 
 io::task<result<fs_mutex_guard>> co_lock(io::io_multiplexer& loop, shared_fs_mutex& mutex,
@@ -153,19 +153,19 @@ bool lock_wait::abandon() noexcept {
     return true;
 }
 
-// Returns the outcome if it is known; otherwise look_again() follows.
+// Returns the outcome if it is known; otherwise recheck() follows.
 std::optional<int> lock_wait::look() noexcept {
     if (is_ended_) return finish(failure({ECANCELED, "lock entities"}));
     const auto granted = attempt_->poll();
     if (not granted) return finish(failure(granted.error()));
     if (*granted) return finish(attempt_->take());
     sleep_.emplace(io::connect(sleep_sender{this}, alarm{this}));
-    // Batched: so that its signals, and look_again(), come from the loop.
+    // Batched: so that its signals, and recheck(), come from the loop.
     sleep_->start(io::initiation::batched);
     return std::nullopt;
 }
 
-void lock_wait::look_again() noexcept {
+void lock_wait::recheck() noexcept {
     std::optional<int> code;
     {
         const std::scoped_lock guard(lock_);

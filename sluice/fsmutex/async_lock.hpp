@@ -53,7 +53,7 @@ private:
 
     [[nodiscard]] std::chrono::nanoseconds time_left() const noexcept;
     [[nodiscard]] io::word_wait prepare_wake() noexcept;
-    void look_after_deaths() noexcept;
+    void check_for_deaths() noexcept;
 
     shared_fs_mutex* mutex_;
     entity_set wanted_;
@@ -121,7 +121,7 @@ private:
     struct alarm {
         lock_wait* self;
         void set_value(const result<void>& woken) const noexcept;
-        void set_done() const noexcept { self->look_again(); }
+        void set_done() const noexcept { self->recheck(); }
     };
     // Like wake_sender, with the lock.
     struct sleep_sender {
@@ -141,7 +141,7 @@ private:
     void poll() noexcept override;
     [[nodiscard]] bool abandon() noexcept override;
     [[nodiscard]] std::optional<int> look() noexcept;
-    void look_again() noexcept;
+    void recheck() noexcept;
     [[nodiscard]] int finish(result<fs_mutex_guard> outcome) noexcept;
 
     io::io_multiplexer& loop_;

@@ -74,7 +74,7 @@ std::size_t every_async_lock::waiters_in_the_kernel() const {
     return count;
 }
 
-io::task<void> note_code(io::task<result<fs_mutex_guard>> work, int& code) {
+io::task<void> record_code(io::task<result<fs_mutex_guard>> work, int& code) {
     const auto got = co_await std::move(work);
     code = got ? 0 : got.error().code();
 }
@@ -199,7 +199,7 @@ TEST_P(every_async_lock, in_a_cancelled_scope_ends_at_once_and_leaves_nothing) {
             io::task_group group(on);
             group.cancel();
             int code = 0;
-            group.spawn(note_code(co_lock(on, wanted, {entity(1), entity(2)}), code));
+            group.spawn(record_code(co_lock(on, wanted, {entity(1), entity(2)}), code));
             co_await group.join();
             co_return code;
         }(*loop, *mutex));

@@ -42,7 +42,7 @@ struct counts {
     std::atomic<int> granted = 0;
     std::atomic<int> ended = 0;
 
-    void note(const result<fs_mutex_guard>& got) noexcept {
+    void record(const result<fs_mutex_guard>& got) noexcept {
         if (got) {
             ++granted;
         } else if (got.error() == std::errc::timed_out or got.error() == std::errc::operation_canceled) {
@@ -61,7 +61,7 @@ io::task<void> hold(io::io_multiplexer& on, shared_fs_mutex& mutex, form how, in
     } else {
         got = co_await async_lock(on, mutex, {entity(1)}, within);
     }
-    to.note(got);
+    to.record(got);
     if (not got) co_return;
     if (++to.inside != 1) ++to.wrong;
     if (i % 3 == 0) co_await io::yield(on);
@@ -91,7 +91,7 @@ TEST_P(async_locks_by_threads, are_requested_polled_and_cancelled_by_any_thread)
     struct receiver {
         counts* came;
         std::atomic<int>* dones;
-        void set_value(result<fs_mutex_guard> got) const noexcept { came->note(got); }
+        void set_value(result<fs_mutex_guard> got) const noexcept { came->record(got); }
         void set_done() const noexcept { dones->fetch_add(1, std::memory_order_release); }
     };
     static constexpr int times = 20;

@@ -62,16 +62,16 @@ struct atomic_append::lane {
     bool is_patient = false;
     bool has_waited = false;
     bool has_yielded = false;
-    bool has_looked = false;
+    bool has_checked = false;
     bool has_contended = false;  // its lock: it no longer conflicts
     bool has_locks_of_others = false;
     std::unique_ptr<lane> next_idle;
 
-    [[nodiscard]] result<void> note_dead(const slot& found, std::span<const entity> wanted) noexcept;
+    [[nodiscard]] result<void> record_dead(const slot& found, std::span<const entity> wanted) noexcept;
     void repair(queue_file& file) noexcept;
 };
 
-result<void> atomic_append::lane::note_dead(const slot& found, std::span<const entity> wanted) noexcept {
+result<void> atomic_append::lane::record_dead(const slot& found, std::span<const entity> wanted) noexcept {
     std::unique_ptr<dead_slot> node(new (std::nothrow)
                                         dead_slot{.where = *contended, .rest = {}, .next = nullptr});
     if (node == nullptr) return failure({ENOMEM, "lock entities"});
@@ -88,7 +88,7 @@ void atomic_append::lane::repair(queue_file& file) noexcept {
     const queue_file::append_pause pause(file, descriptor);
     if (pause.error_code() != 0) return;  // the death is reported again
     for (; dead != nullptr; dead = std::move(dead->next)) {
-        const auto now = queue_scan::look_again(file, dead->where);
+        const auto now = queue_scan::recheck(file, dead->where);
         if (not now or not now->is_live()) continue;
         const auto others = dead->rest.entities();
         const slot rest = with_only(
@@ -138,7 +138,7 @@ public:
         used.is_granted = false;
         used.has_waited = false;
         used.has_yielded = false;
-        used.has_looked = false;
+        used.has_checked = false;
         used.has_contended = false;
         used.has_locks_of_others = false;
         used.slots = 0;
@@ -190,10 +190,10 @@ result<std::unique_ptr<shared_fs_mutex>> atomic_append::open_with_access(const i
 
 // In a ticket, `state` is the lane and `mark` counts the pauses.
 
-result<void> atomic_append::draw_id(lane& mine) noexcept {
+result<void> atomic_append::generate_id(lane& mine) noexcept {
     while (mine.ids_locked == 0) {
-        mine.id = (mine.ids.next_u64() & queue_bytes::drawn_mask) | this_processor()
-                                                                        << queue_bytes::count_bits;
+        mine.id = (mine.ids.next_u64() & queue_bytes::random_mask) | this_processor()
+                                                                         << queue_bytes::count_bits;
         // Locked before another process can read it: a slot with a free lock always belongs to a
         // dead process.
         const auto several = queue_bytes::of_requests_from(mine.id);
@@ -248,10 +248,11 @@ result<bool> atomic_append::is_free(lane& mine, std::span<const entity> wanted) 
 // the queue one at a time. The other would have to run first in any case, so this wait is never
 // wasted, however long it takes, and needs no deadline, unlike a request. While one of them is in
 // the queue, the others would only cause such switches again.
-void atomic_append::let_neighbours_ask(lane& mine, std::span<const entity> wanted, wait_policy how) noexcept {
+void atomic_append::yield_to_neighbours(lane& mine, std::span<const entity> wanted,
+                                        wait_policy how) noexcept {
     if (how != wait_policy::endless or not met_neighbour_.load(std::memory_order_relaxed)) return;
     met_neighbour_.store(false, std::memory_order_relaxed);
-    yield_policy_.let_others_ask(clock(), [&] { return has_neighbour(mine, wanted); });
+    yield_policy_.yield_to_requesters(clock(), [&] { return has_neighbour(mine, wanted); });
 }
 
 // Returns whether the queue has a conflicting request of our CPU.
@@ -270,14 +271,14 @@ result<bool> atomic_append::enter(std::span<const entity> wanted, ticket& mine, 
     if (not taken) return failure(taken.error());
     lane& own = **taken;
     own.is_patient = how != wait_policy::none;
-    let_neighbours_ask(own, wanted, how);
+    yield_to_neighbours(own, wanted, how);
     const auto enter_queue = [&]() -> result<void> {
         if (how == wait_policy::none) {
             const auto free = is_free(own, wanted);
             if (not free) return failure(free.error());
             if (not*free) return failure({ETIMEDOUT, "lock entities"});
         }
-        if (const auto drawn = draw_id(own); not drawn) return drawn;
+        if (const auto drawn = generate_id(own); not drawn) return drawn;
         return append(own, wanted);
     };
     const auto entered = enter_queue();
@@ -295,7 +296,7 @@ result<bool> atomic_append::enter(std::span<const entity> wanted, ticket& mine, 
 // Returns whether the contended slot no longer conflicts; if its process died, records that.
 result<bool> atomic_append::is_past(lane& own, std::span<const entity> wanted) noexcept {
     if (not own.has_contended) {
-        const auto before = own.scan.look_again_and_ahead(*file_, *own.contended);
+        const auto before = own.scan.recheck_and_scan_ahead(*file_, *own.contended);
         if (not before) return failure(before.error());
         if (not before->is_live()) return true;
         const int code =
@@ -307,12 +308,12 @@ result<bool> atomic_append::is_past(lane& own, std::span<const entity> wanted) n
     // previous holder uses another id.
     own.has_contended = false;
     own.has_locks_of_others = true;
-    const auto seen = own.scan.look_again_and_ahead(*file_, *own.contended);
+    const auto seen = own.scan.recheck_and_scan_ahead(*file_, *own.contended);
     if (not seen) return failure(seen.error());
     if (not seen->is_live()) return true;
     // Its lock is free, but the slot is not erased: the process died.
-    own.scan.note_remains(*own.contended);
-    if (auto noted = own.note_dead(*seen, wanted); not noted) return failure(noted.error());
+    own.scan.record_remains(*own.contended);
+    if (auto recorded = own.record_dead(*seen, wanted); not recorded) return failure(recorded.error());
     own.owner_died = own.owner_died or own.contended->was_exclusive;
     return true;
 }
@@ -332,7 +333,7 @@ result<bool> atomic_append::poll(std::span<const entity> wanted, ticket& mine) n
         own.neighbour = own.scan.neighbour(**found, wanted, queue_bytes::processor_of(own.id));
         if (own.neighbour) met_neighbour_.store(true, std::memory_order_relaxed);
         own.has_waited = true;
-        own.has_looked = false;
+        own.has_checked = false;
         // It was there a moment ago: a request that can wait does so before it requests the lock
         // from the kernel.
         if (own.is_patient) return false;
@@ -359,7 +360,7 @@ void atomic_append::stay_awake(lane& own, steady_time end) noexcept {
     if (file_->method() != queue_file::append_method::atomic) return;
     if (own.neighbour and not std::exchange(own.has_yielded, true)) (void)yield_policy_.yield(clock(), end);
     if (own.neighbour and not own.scan.is_there(*file_, *own.neighbour)) own.neighbour.reset();
-    if (own.neighbour or std::exchange(own.has_looked, true)) return;
+    if (own.neighbour or std::exchange(own.has_checked, true)) return;
     const bool is_cheap = own.scan.is_before_us(*own.contended);
     const int looks = is_cheap ? looks_ : looks_ / looks_per_long_look;
     for (int look = 0; look != looks and own.scan.is_there(*file_, *own.contended); ++look)
@@ -369,7 +370,7 @@ void atomic_append::stay_awake(lane& own, steady_time end) noexcept {
 void atomic_append::wait(std::span<const entity>, ticket& mine, steady_time end) noexcept {
     lane& own = *static_cast<lane*>(mine.state);
     stay_awake(own, end);
-    if (own.has_looked and not own.scan.is_there(*file_, *own.contended)) return;
+    if (own.has_checked and not own.scan.is_there(*file_, *own.contended)) return;
     if (end != steady_time::max() or not file_->wakes_waiters())
         return backoff(mine.mark).sleep(clock(), random(), end);
     // A failure recurs, and is reported, when polling.
@@ -446,7 +447,7 @@ void atomic_append::leave(ticket& mine) noexcept {
     if (not is_whole and own.is_granted) mine.problem = EBADMSG;
     if (own.is_granted and is_whole) {
         const std::uint64_t seen = own.scan.dead_before();
-        file_->note_dead_before(seen == own.place ? own.place + own.slots * slot_bytes : seen);
+        file_->record_dead_before(seen == own.place ? own.place + own.slots * slot_bytes : seen);
     }
     // The request with the first slot of a page tidies up; if its process died, the request with
     // the first slot of the next page does.

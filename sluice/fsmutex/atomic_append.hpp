@@ -74,9 +74,9 @@ private:
     void drop_copy(ticket& mine) noexcept override;
     result<void> check(const ticket& mine) noexcept override;
 
-    [[nodiscard]] result<void> draw_id(lane& mine) noexcept;
+    [[nodiscard]] result<void> generate_id(lane& mine) noexcept;
     [[nodiscard]] result<void> append(lane& mine, std::span<const entity> wanted) noexcept;
-    void let_neighbours_ask(lane& mine, std::span<const entity> wanted, wait_policy how) noexcept;
+    void yield_to_neighbours(lane& mine, std::span<const entity> wanted, wait_policy how) noexcept;
     [[nodiscard]] bool has_neighbour(lane& mine, std::span<const entity> wanted) noexcept;
     [[nodiscard]] bool has_place(const lane& mine) const noexcept;
     [[nodiscard]] bool erase(lane& mine) noexcept;

@@ -89,7 +89,7 @@ TEST_P(every_mutex, locks_any_number_of_entities_at_once_or_none_of_them) {
     for (std::uint64_t i = 0; i != 100; ++i)
         many.emplace_back(i * 0x0123'4567'89ab'cdef);
     {
-        const auto in_the_way = other->lock(many[50]).value();
+        const auto conflicting = other->lock(many[50]).value();
         EXPECT_EQ(one->try_lock(many).error(), std::errc::timed_out);
         EXPECT_TRUE(other->try_lock(many[0])) << "a request refused holds nothing";
     }

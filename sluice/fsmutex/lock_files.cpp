@@ -101,16 +101,16 @@ struct lock_files::files {
     struct held_file {
         entity of;
         descriptor file;
-        bool keeps_news = false;  // its owner died, and the next holder gets a report
+        bool has_dead_owner = false;  // its owner died, and the next holder gets a report
     };
     std::unique_ptr<held_file[]> held;
     std::size_t held_count = 0;
     descriptor contended;
     lock_threads::wait* waiting = nullptr;  // for the owner of the contended file
 
-    void news_is_told() noexcept {
+    void forget_deaths() noexcept {
         for (std::size_t i = 0; i != held_count; ++i)
-            held[i].keeps_news = false;
+            held[i].has_dead_owner = false;
     }
 
     void release(const lock_directory& in) noexcept {
@@ -118,7 +118,7 @@ struct lock_files::files {
             held_file& last = held[held_count - 1];
             // While the file is locked, no other process uses the name. Closing it would not unlock
             // it while a child forked in the meantime also has the descriptor.
-            if (not last.keeps_news) ::unlinkat(in.path.descriptor(), file_name(last.of).text.data(), 0);
+            if (not last.has_dead_owner) ::unlinkat(in.path.descriptor(), file_name(last.of).text.data(), 0);
             kernel_lock::unlock(last.file.number(), owner_byte);
             last.file = descriptor();
         }
@@ -372,9 +372,9 @@ result<bool> lock_files::poll(std::span<const entity> wanted, ticket& mine) noex
         }
         mine.owner_died = mine.owner_died or tried->owner_died;
         mine_files.held[mine_files.held_count++] = {
-            .of = wanted[index], .file = std::move(tried->file), .keeps_news = tried->owner_died};
+            .of = wanted[index], .file = std::move(tried->file), .has_dead_owner = tried->owner_died};
     }
-    mine_files.news_is_told();
+    mine_files.forget_deaths();
     return true;
 }
 

@@ -91,7 +91,7 @@ TEST_F(lock_files_in, a_directory_report_the_death_of_an_owner_that_locked_a_new
 TEST_F(lock_files_in, a_directory_keep_the_report_of_a_death_while_the_new_owner_waits_for_others) {
     directory.write(name, "host x\n");
     {
-        const auto in_the_way = mutex->lock(entity(43)).value();
+        const auto conflicting = mutex->lock(entity(43)).value();
         EXPECT_FALSE(mutex->try_lock(std::vector{entity(42), entity(43)}));
     }
     EXPECT_TRUE(mutex->try_lock(entity(42)).value().owner_died());

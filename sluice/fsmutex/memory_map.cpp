@@ -55,7 +55,7 @@ listed_request::standing standing_of(std::uint32_t state) noexcept {
 mapped_queue::request_key key_of(const ticket& mine) noexcept {
     return {.number = static_cast<std::uint32_t>(mine.place), .arrival = mine.mark / 2};
 }
-bool was_told(const ticket& mine) noexcept {
+bool knows_grant(const ticket& mine) noexcept {
     return mine.mark % 2 != 0;
 }
 
@@ -87,18 +87,18 @@ result<std::unique_ptr<shared_fs_mutex>> memory_map::open_with_access(const io::
 // each turn is a switch between processes, permanently. So a thread that was queued after another
 // one of its CPU lets that one run before its next request, and as long as one of them is in the
 // queue.
-void memory_map::let_neighbours_ask(wait_policy how) noexcept {
+void memory_map::yield_to_neighbours(wait_policy how) noexcept {
     if (how != wait_policy::endless or not met_neighbour_.load(std::memory_order_relaxed)) return;
     met_neighbour_.store(false, std::memory_order_relaxed);
-    yield_policy_.let_others_ask(clock(),
-                                 [&] { return file_->queue().has_waiter_on_processor(this_processor()); });
+    yield_policy_.yield_to_requesters(
+        clock(), [&] { return file_->queue().has_waiter_on_processor(this_processor()); });
 }
 
 result<bool> memory_map::enter(std::span<const entity> wanted, ticket& mine, wait_policy how) noexcept {
-    let_neighbours_ask(how);
+    yield_to_neighbours(how);
     const mapped_queue::origin from{
         .instance = file_->instance(), .processor = this_processor(), .since_ns = coarse_date_ns()};
-    for (bool may_look_after_deaths = true;;) {
+    for (bool may_check_for_deaths = true;;) {
         mapped_queue queue = file_->queue();
         if (const auto locked = file_->lock(); not locked) return failure(locked.error());
         const bool is_refused = how == wait_policy::none and queue.is_contended(wanted);
@@ -110,7 +110,7 @@ result<bool> memory_map::enter(std::span<const entity> wanted, ticket& mine, wai
             return poll(wanted, mine);
         }
         // The conflicting requests, or those that fill the queue, may belong to dead processes.
-        if (not std::exchange(may_look_after_deaths, false) or file_->reap_dead_instances() == 0)
+        if (not std::exchange(may_check_for_deaths, false) or file_->reap_dead_instances() == 0)
             return failure({is_refused ? ETIMEDOUT : ENOLCK, "lock entities"});
     }
 }
@@ -153,7 +153,7 @@ memory_map::wake_word memory_map::prepare_wake(ticket& mine) noexcept {
     return {.word = &state, .expected = mapped::asleep, .deaths_after = deaths_after};
 }
 
-void memory_map::look_after_deaths(ticket& mine) noexcept {
+void memory_map::check_for_deaths(ticket& mine) noexcept {
     // Also where it does not access the missing pages.
     if (file_->is_cut()) (void)file_->report_damage();
     (void)file_->reap_dead_instances();
@@ -172,7 +172,7 @@ void memory_map::wait(std::span<const entity>, ticket& mine, steady_time end) no
     if (end != steady_time::max())
         longest = std::clamp<std::chrono::nanoseconds>(end - clock().steady_now(), 0ns, longest);
     if (mapped_file::sleep(state, mapped::asleep, longest)) return;
-    if (longest == deaths_after) look_after_deaths(mine);
+    if (longest == deaths_after) check_for_deaths(mine);
 }
 
 void memory_map::leave(ticket& mine) noexcept {
@@ -180,10 +180,10 @@ void memory_map::leave(ticket& mine) noexcept {
     mapped_queue queue = file_->queue();
     if (const auto locked = file_->lock(); not locked) [[unlikely]] {
         mine.problem = locked.error().code();
-        file_->note_orphan();
+        file_->record_orphan();
         return;
     }
-    queue.leave(key_of(mine), was_told(mine), list);
+    queue.leave(key_of(mine), knows_grant(mine), list);
     if (const auto unlocked = file_->unlock(queue); not unlocked) [[unlikely]]
         mine.problem = unlocked.error().code();
     file_->wake(list);
@@ -191,7 +191,8 @@ void memory_map::leave(ticket& mine) noexcept {
 
 result<void> memory_map::check(const ticket& mine) noexcept {
     // A truncated file is damaged at the next access.
-    if (not file_->is_cut() and not file_->is_damaged() and file_->queue().has(key_of(mine), was_told(mine)))
+    if (not file_->is_cut() and not file_->is_damaged() and
+        file_->queue().has(key_of(mine), knows_grant(mine)))
         return {};
     return file_->report_damage();
 }

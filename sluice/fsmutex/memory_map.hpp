@@ -76,12 +76,12 @@ private:
     result<bool> poll(std::span<const entity> wanted, ticket& mine) noexcept override;
     void wait(std::span<const entity> wanted, ticket& mine, steady_time end) noexcept override;
     wake_word prepare_wake(ticket& mine) noexcept override;
-    void look_after_deaths(ticket& mine) noexcept override;
+    void check_for_deaths(ticket& mine) noexcept override;
     void leave(ticket& mine) noexcept override;
     void drop_copy(ticket&) noexcept override {}
     result<void> check(const ticket& mine) noexcept override;
 
-    void let_neighbours_ask(wait_policy how) noexcept;
+    void yield_to_neighbours(wait_policy how) noexcept;
     [[nodiscard]] bool stays_awake(std::uint32_t number, steady_time end) noexcept;
 
     std::unique_ptr<mapped_file> file_;

@@ -176,7 +176,7 @@ protected:
     struct wake_word {
         std::atomic<std::uint32_t>* word = nullptr;
         std::uint32_t expected = 0;
-        // When to call look_after_deaths() also; zero: never.
+        // When to call check_for_deaths() also; zero: never.
         std::chrono::nanoseconds deaths_after{};
     };
 
@@ -221,7 +221,7 @@ private:
     /// Prepares the wake word on which other requests without a thread wait. Returns an empty one
     /// if the caller must poll.
     [[nodiscard]] virtual wake_word prepare_wake(ticket&) noexcept { return {}; }
-    virtual void look_after_deaths(ticket&) noexcept {}
+    virtual void check_for_deaths(ticket&) noexcept {}
     /// Implements fs_mutex_guard::check().
     [[nodiscard]] virtual result<void> check(const ticket&) noexcept { return {}; }
     /// Implements descriptors_of(). May throw std::bad_alloc.

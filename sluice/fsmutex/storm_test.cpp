@@ -49,8 +49,8 @@ void must_be_dead(const world& all, life other, const char* complaint) {
 
 class oracle {
 public:
-    oracle(world& all, std::size_t slot, life self, bool tells_deaths)
-        : all_(all), slot_(slot), self_(self), tells_deaths_(tells_deaths) {}
+    oracle(world& all, std::size_t slot, life self, bool reports_deaths)
+        : all_(all), slot_(slot), self_(self), reports_deaths_(reports_deaths) {}
 
     void got(std::span<const entity> held, bool owner_died) {
         for (const entity each : held) {
@@ -59,7 +59,7 @@ public:
             const life writer = is_written ? all_.writer[e].exchange(self_) : all_.writer[e].load();
             if (writer != 0) {
                 must_be_dead(all_, writer, "a writer holds it as well");
-                if (tells_deaths_ and not owner_died) complain("the death of a writer was not reported");
+                if (reports_deaths_ and not owner_died) complain("the death of a writer was not reported");
                 if (not is_written) (void)all_.writer[e].compare_exchange_strong(writer_of(writer), 0);
             }
             if (not is_written) {
@@ -88,7 +88,7 @@ private:
     world& all_;
     std::size_t slot_;
     life self_;
-    bool tells_deaths_;
+    bool reports_deaths_;
     life seen_ = 0;
 };
 

@@ -30,7 +30,7 @@ public:
     /// its CPU. Yields again as long as `one_is_there()`, at most rounds_max times more. Blocks: as
     /// yield().
     template <class OneIsThere>
-    void let_others_ask(const clock_source& clock, OneIsThere&& one_is_there) noexcept {
+    void yield_to_requesters(const clock_source& clock, OneIsThere&& one_is_there) noexcept {
         ::sched_yield();
         for (int round = 0;
              round != rounds_max and one_is_there() and yield(clock, clock_source::steady_time::max());

@@ -51,7 +51,7 @@ const choice& chosen_back_end() noexcept {
 // Never freed, because callers may keep views of it.
 std::atomic<const std::string*> degradation{nullptr};
 
-void note_degradation(const error& refusal) noexcept {
+void record_degradation(const error& refusal) noexcept {
     if (degradation.load(std::memory_order_relaxed) != nullptr) return;
     const std::string* fresh = nullptr;
     try {
@@ -71,7 +71,7 @@ result<std::unique_ptr<io_multiplexer>> make_ring_else_epoll(run_by threads,
     auto ring = make_uring_multiplexer({.threads = threads});
     if (ring) return ring;
     auto epoll = make_epoll_multiplexer(file_threads, threads);
-    if (epoll) note_degradation(ring.error());
+    if (epoll) record_degradation(ring.error());
     return epoll;
 }
 
@@ -96,7 +96,7 @@ result<std::unique_ptr<io_multiplexer>> best_available(std::size_t threads,
 }
 
 std::string_view best_available_reason() noexcept {
-    // acquire: pairs with note_degradation().
+    // acquire: pairs with record_degradation().
     const std::string* const degraded = degradation.load(std::memory_order_acquire);
     return degraded != nullptr ? std::string_view(*degraded) : chosen_back_end().reason;
 }

@@ -9,20 +9,20 @@ namespace sluice::sync {
 /// The thresholds at which a range lock spreads over buckets, and stops: see range_lock.hpp.
 struct range_lock_tuning {
     /// After this number of grants next to other holders, buckets are created.
-    static constexpr std::uint32_t heat_max = 64;
+    static constexpr std::uint32_t contention_max = 64;
     static constexpr unsigned buckets_log2_first = 7;
     static constexpr unsigned buckets_log2_max = 16;
     /// After this number of requests that found their bucket full, there are four times as many
     /// buckets.
-    static constexpr std::uint32_t crowding_max = 16;
+    static constexpr std::uint32_t full_bucket_requests_max = 16;
     /// A thread notes that ranges left a bucket once per this number, a power of two and at most
     /// 256. After a number of such notes, a thread checks whether buckets are still useful.
     static constexpr std::uint32_t leaves_per_note = 256;
-    static constexpr std::uint32_t notes_per_look = 64;
+    static constexpr std::uint32_t notes_per_check = 64;
     /// After this number of consecutive checks with one thread alone, the buckets are set aside.
-    static constexpr std::uint32_t lonely_looks_max = 8;
+    static constexpr std::uint32_t single_thread_checks_max = 8;
     /// More wide ranges than this between two checks make the buckets too expensive.
-    static constexpr std::uint32_t wide_per_look_max = 64;
+    static constexpr std::uint32_t wide_per_check_max = 64;
     /// The depth to which completions nest on one thread; see completions.hpp.
     static constexpr std::uint32_t nesting_max = 8;
 };

@@ -40,7 +40,7 @@ private:
     std::uint64_t bits_ = 0;
 };
 
-enum class bucket_entering { entered, in_the_way, crowded };
+enum class bucket_entering { entered, conflicting, crowded };
 
 /// The held ranges of some segments of a bucket_table; see there. One cache line if atomics are
 /// plain words. Thread safety: `latch` guards all other members.
@@ -85,8 +85,8 @@ auto lock_bucket<Atomics>::add(entry one) noexcept -> bucket_entering {
         if (not each.may_be_in(one.digest())) continue;
         const lock_args wanted = one.address()->args();
         const node& held = *each.address();
-        if (held.where().overlaps(wanted.where) and held.is_in_the_way_of(wanted))
-            return bucket_entering::in_the_way;
+        if (held.where().overlaps(wanted.where) and held.blocks_later(wanted))
+            return bucket_entering::conflicting;
     }
     return bucket_entering::crowded;
 }

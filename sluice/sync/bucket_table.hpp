@@ -51,9 +51,9 @@ public:
     /// Enters a described node if nothing conflicts or may conflict with it, and its buckets have
     /// space.
     [[nodiscard]] entering enter(node& fresh) noexcept;
-    enum class leaving { left, left_and_look, disputed, not_here };
+    enum class leaving { left, left_and_check, disputed, not_here };
     /// Removes a node from its buckets. Returns `disputed` if it is also in the set, and `not_here`
-    /// if it is only in the set, or the table is closed. `left_and_look`: many nodes have left
+    /// if it is only in the set, or the table is closed. `left_and_check`: many nodes have left
     /// since this was last returned.
     [[nodiscard]] leaving leave(node& held) noexcept;
     /// Replaces the entries of `from` by `to`, which is described alike. Returns false if `from` is
@@ -134,7 +134,7 @@ private:
     [[nodiscard]] static entering add(const latched& at, const places& where, const node& one) noexcept;
     [[nodiscard]] bool relocate_if(node& from, node& to, bool even_if_in_set) noexcept;
     [[nodiscard]] leaving left(bucket& from, const node& held) noexcept;
-    [[nodiscard]] bool is_time_to_look(bucket& left) noexcept;
+    [[nodiscard]] bool is_time_to_check(bucket& left) noexcept;
     void add_marks(const byte_range& where, int count) noexcept;
     static void gather_from(bucket& one, const lock_args& wanted, set& into) noexcept;
 
@@ -243,7 +243,7 @@ auto bucket_table<Atomics>::enter(node& fresh) noexcept -> entering {
     const place at = place_of(segment);
     bucket& one = buckets()[at.bucket];
     one.latch.lock();
-    const entering how = takes_in(one, shift) ? one.add(at.entry_of(fresh)) : entering::in_the_way;
+    const entering how = takes_in(one, shift) ? one.add(at.entry_of(fresh)) : entering::conflicting;
     one.latch.unlock();
     return how;
 }
@@ -251,9 +251,9 @@ auto bucket_table<Atomics>::enter(node& fresh) noexcept -> entering {
 template <class Atomics>
 auto bucket_table<Atomics>::enter_two(node& fresh) noexcept -> entering {
     const places where = find(fresh.where());
-    if (where.is_wide) return entering::in_the_way;
+    if (where.is_wide) return entering::conflicting;
     const latched at(*this, where);
-    if (not takes_in(at[0], where.shift) or not takes_in(at[1], where.shift)) return entering::in_the_way;
+    if (not takes_in(at[0], where.shift) or not takes_in(at[1], where.shift)) return entering::conflicting;
     return add(at, where, fresh);
 }
 
@@ -288,17 +288,17 @@ auto bucket_table<Atomics>::leave_two(node& held) noexcept -> leaving {
 template <class Atomics>
 auto bucket_table<Atomics>::left(bucket& from, const node& held) noexcept -> leaving {
     if (held.is_in_set()) return leaving::disputed;
-    return is_time_to_look(from) ? leaving::left_and_look : leaving::left;
+    return is_time_to_check(from) ? leaving::left_and_check : leaving::left;
 }
 
 template <class Atomics>
-bool bucket_table<Atomics>::is_time_to_look(bucket& left) noexcept {
+bool bucket_table<Atomics>::is_time_to_check(bucket& left) noexcept {
     using tuning = typename Atomics::tuning;
     left.leaves = (left.leaves + 1) & 0xff;
     if (left.leaves % tuning::leaves_per_note != 0) return false;
     const std::uint32_t notes = notes_.load(std::memory_order_relaxed) + 1;
     notes_.store(notes, std::memory_order_relaxed);  // one may be lost to another thread's
-    return notes % tuning::notes_per_look == 0;
+    return notes % tuning::notes_per_check == 0;
 }
 
 template <class Atomics>
@@ -348,7 +348,7 @@ void bucket_table<Atomics>::gather_from(bucket& one, const lock_args& wanted, se
     for (const entry& each : one.entries) {
         if (each.is_free()) return;
         node& held = *each.address();
-        if (not held.is_in_set() and held.where().overlaps(wanted.where) and held.is_in_the_way_of(wanted))
+        if (not held.is_in_set() and held.where().overlaps(wanted.where) and held.blocks_later(wanted))
             into.admit(held);
     }
 }
@@ -391,9 +391,9 @@ void bucket_table<Atomics>::open(set& from) noexcept {
     shift_.store(lengths.usual_log2(), std::memory_order_relaxed);
     from.for_each([&](node& one) {
         const places where = find(one.where());
-        const bool is_at_peace =
+        const bool is_uncontended =
             not one.is_waiting() and not where.is_wide and not from.has_waiters_over(one.where());
-        if (is_at_peace and add(latched(*this, where), where, one) == entering::entered) {
+        if (is_uncontended and add(latched(*this, where), where, one) == entering::entered) {
             from.erase(one);
         } else {
             mark(one.where());

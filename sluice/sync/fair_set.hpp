@@ -90,7 +90,7 @@ private:
     // Returns the first conflict of a set, from `at` on.
     [[nodiscard]] static node* skip_allowed(interval_node* at, const overlap_query& overlaps,
                                             const lock_args& wanted) noexcept {
-        while (at != nullptr and not node_of(*at).is_in_the_way_of(wanted))
+        while (at != nullptr and not node_of(*at).blocks_later(wanted))
             at = interval_tree::next_overlap(*at, overlaps);
         return static_cast<node*>(at);
     }
@@ -105,7 +105,7 @@ private:
     [[nodiscard]] node* holder_against(const lock_args& wanted, std::uint64_t number) const noexcept {
         const overlap_query overlaps = conflicts_of(wanted);
         interval_node* at = held_.first_overlap(overlaps);
-        while (at != nullptr and (at->number() > number or not node_of(*at).is_in_the_way_of(wanted)))
+        while (at != nullptr and (at->number() > number or not node_of(*at).blocks_later(wanted)))
             at = interval_tree::next_overlap(*at, overlaps);
         return static_cast<node*>(at);
     }
@@ -135,7 +135,7 @@ private:
         to = std::exchange(from, nullptr);
         to->watch_link = &to;
     }
-    void look_again(node*& watchers, ended& over) noexcept;
+    void recheck(node*& watchers, ended& over) noexcept;
     void grant(node& waiting, std::uint64_t number, ended& over) noexcept;
     void take_out(node& waiting, node*& watchers) noexcept;
 
@@ -170,9 +170,8 @@ void fair_set<Atomics>::for_each_conflict(const lock_args& wanted, Visit&& visit
 // null.
 template <class Atomics>
 auto fair_set<Atomics>::blocker_of(const lock_args& wanted, std::uint64_t number) const noexcept -> node* {
-    interval_node* const latest =
-        waiting_.latest_overlap(conflicts_of(wanted), number,
-                                [&](interval_node& one) { return node_of(one).is_in_the_way_of(wanted); });
+    interval_node* const latest = waiting_.latest_overlap(
+        conflicts_of(wanted), number, [&](interval_node& one) { return node_of(one).blocks_later(wanted); });
     return latest != nullptr ? static_cast<node*>(latest) : holder_against(wanted, number);
 }
 
@@ -206,7 +205,7 @@ void fair_set<Atomics>::grant(node& waiting, std::uint64_t number, ended& over) 
 
 // Grants the nodes of a list whose watched node has left or changed, or finds them another one.
 template <class Atomics>
-void fair_set<Atomics>::look_again(node*& watchers, ended& over) noexcept {
+void fair_set<Atomics>::recheck(node*& watchers, ended& over) noexcept {
     while (watchers != nullptr) {
         node& one = *watchers;
         node* const blocker = blocker_of(one.args(), one.number());
@@ -236,7 +235,7 @@ void fair_set<Atomics>::leave(node& leaving, ended& over) noexcept {
         held_.erase(leaving);
         move_all(leaving.watchers, watchers);
     }
-    look_again(watchers, over);
+    recheck(watchers, over);
     let_overtake(leaving.where(), over);
 }
 
@@ -247,7 +246,7 @@ bool fair_set<Atomics>::may_overtake(const lock_args& wanted, std::uint64_t numb
     if (overtakes_max_ == without_limit) return true;
     return waiting_.for_each_overlap(conflicts_of(wanted), [&](interval_node& other) {
         node& waiting = node_of(other);
-        return waiting.number() >= number or not waiting.is_in_the_way_of(wanted) or
+        return waiting.number() >= number or not waiting.blocks_later(wanted) or
                waiting.overtaken() < overtakes_max_;
     });
 }
@@ -258,7 +257,7 @@ template <class Atomics>
 void fair_set<Atomics>::count_overtaken(const node& by, std::uint64_t number) noexcept {
     (void)waiting_.for_each_overlap({.where = by.where()}, [&](interval_node& other) {
         node& waiting = node_of(other);
-        if (waiting.number() < number and by.is_in_the_way_of(waiting.args())) ++waiting.overtaken();
+        if (waiting.number() < number and by.blocks_later(waiting.args())) ++waiting.overtaken();
         return true;
     });
 }
@@ -298,7 +297,7 @@ std::size_t fair_set<Atomics>::cancel_all(const void* owner, ended& granted, end
         cancelled.add(waiting);
         ++count;
     });
-    look_again(watchers, granted);
+    recheck(watchers, granted);
     if (count != 0) let_overtake(byte_range::whole(), granted);
     return count;
 }
@@ -309,7 +308,7 @@ void fair_set<Atomics>::downgrade(node& held, ended& over) noexcept {
     held_.set_writer(held, false);
     node* watchers = nullptr;
     move_all(held.watchers, watchers);
-    look_again(watchers, over);
+    recheck(watchers, over);
     let_overtake(held.where(), over);
 }
 
@@ -336,7 +335,7 @@ void fair_set<Atomics>::shrink(node& held, const byte_range& kept, ended& over) 
     replace(held, kept);
     node* watchers = nullptr;
     move_all(held.watchers, watchers);
-    look_again(watchers, over);
+    recheck(watchers, over);
     let_overtake(before, over);
 }
 
@@ -352,7 +351,7 @@ void fair_set<Atomics>::split(node& held, const byte_range& kept, node& rest, co
     hold(rest, number);
     node* watchers = nullptr;
     move_all(held.watchers, watchers);
-    look_again(watchers, over);
+    recheck(watchers, over);
 }
 
 template <class Atomics>

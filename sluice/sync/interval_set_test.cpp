@@ -13,7 +13,7 @@ namespace {
 
 class held_node final : public interval_node {};
 
-[[nodiscard]] byte_range draw_range(random_source& random) {
+[[nodiscard]] byte_range random_range(random_source& random) {
     const std::uint64_t first = random.below(4) == 0 ? ~std::uint64_t{0} - random.below(3) : random.below(60);
     switch (random.below(8)) {
         case 0:
@@ -59,7 +59,7 @@ TEST(interval_set, finds_the_overlaps_of_any_set_in_order_as_a_search_of_all_ran
             held_node& one = nodes[random.below(nodes.size())];
             held_node& other = nodes[random.below(nodes.size())];
             if (not one.is_in_set()) {
-                one.describe(draw_range(random), random.below(2) == 0);
+                one.describe(random_range(random), random.below(2) == 0);
                 set.insert(one, ++number, priorities.draw());
             } else if (random.below(4) == 0) {
                 set.set_writer(one, not one.is_writer());
@@ -69,7 +69,7 @@ TEST(interval_set, finds_the_overlaps_of_any_set_in_order_as_a_search_of_all_ran
             } else {
                 set.erase(one);
             }
-            const byte_range where = draw_range(random);
+            const byte_range where = random_range(random);
             for (const auto whom : {visiting::all, visiting::writers})
                 ASSERT_EQ(overlaps_of(set, where, whom), expected_overlaps(nodes, where, whom))
                     << "seed " << seed << " step " << step;

@@ -30,7 +30,7 @@ public:
             .where = where(), .mode = is_writer() ? lock_mode::exclusive : lock_mode::shared, .owner = owner};
     }
     /// Returns whether `later` must wait for this node, which came first, where they overlap.
-    [[nodiscard]] bool is_in_the_way_of(const lock_args& later) const noexcept {
+    [[nodiscard]] bool blocks_later(const lock_args& later) const noexcept {
         if (later.mode == lock_mode::exclusive) return true;
         return is_writer() and (later.owner == nullptr or later.owner != owner);
     }

@@ -59,7 +59,8 @@ public:
 
     basic_range_lock() noexcept : basic_range_lock(range_lock_options()) {}
     explicit basic_range_lock(const range_lock_options& options) noexcept
-        : set_(options.overtakes_max), heat_limit_(options.spreads ? tuning::heat_max : heat_never) {}
+        : set_(options.overtakes_max),
+          contention_limit_(options.spreads ? tuning::contention_max : never_spreads) {}
     basic_range_lock(const basic_range_lock&) = delete;
     basic_range_lock& operator=(const basic_range_lock&) = delete;
     ~basic_range_lock() {
@@ -159,13 +160,14 @@ private:
     [[gnu::always_inline]] void lock_into(guard& made, const lock_args& wanted, deadline until) noexcept {
         made.lock_ = this;
         made.node_.describe(wanted);
-        if (not take_the_word(made.node_) and not take_beside_others(made.node_, until)) made.lock_ = nullptr;
+        if (not try_lock_word(made.node_) and not lock_next_to_others(made.node_, until))
+            made.lock_ = nullptr;
     }
 
     // For callers that do not hold the mutex.
-    [[nodiscard]] bool take_the_word(node& fresh) noexcept;
-    [[nodiscard]] bool take_from_table(node& fresh) noexcept;
-    [[nodiscard]] bool take_beside_others(node& fresh, deadline until) noexcept;
+    [[nodiscard]] bool try_lock_word(node& fresh) noexcept;
+    [[nodiscard]] bool try_lock_table(node& fresh) noexcept;
+    [[nodiscard]] bool lock_next_to_others(node& fresh, deadline until) noexcept;
     [[nodiscard]] bool take(node& fresh, deadline until) noexcept;
     [[nodiscard]] bool wait(node& waiting, time_point until) noexcept;
     [[nodiscard]] bool cancel(node& waiting) noexcept;
@@ -178,7 +180,7 @@ private:
 
     // For guards.
     void unlock(node& held) noexcept;
-    void unlock_beside_others(node& held) noexcept;
+    void unlock_next_to_others(node& held) noexcept;
     void unlock_slow_path(node& held) noexcept;
     void downgrade(node& held) noexcept;
     [[nodiscard]] bool try_upgrade(node& held) noexcept;
@@ -196,22 +198,22 @@ private:
     void end_holding() noexcept;
     [[nodiscard]] table* current() const noexcept { return table_of(word_.load(std::memory_order_relaxed)); }
     void spread(unsigned buckets_log2) noexcept;
-    void lay_aside(table& from) noexcept;
+    void retire_table(table& from) noexcept;
     [[nodiscard]] bool relieve(table& crowded) noexcept;
 
     typename Atomics::template atomic<std::uint64_t> word_{idle};
-    static constexpr std::uint32_t heat_never = ~std::uint32_t{0};
+    static constexpr std::uint32_t never_spreads = ~std::uint32_t{0};
     // The mutex guards the members below.
     basic_small_mutex<Atomics> mutex_;
-    std::uint32_t heat_ = 0;                       // grants next to others, minus how
+    std::uint32_t contention_ = 0;                 // grants next to others, minus how
                                                    // often all were released
     [[no_unique_address]] fair_set<Atomics> set_;  // the next one uses its padding
-    std::uint32_t heat_limit_;
-    table* tables_ = nullptr;          // all tables, the newest first
-    std::uint16_t crowding_ = 0;       // requests that found a bucket full
-    std::uint16_t wide_requests_ = 0;  // since the last check
-    std::uint32_t lonely_looks_ = 0;
-    const void* last_looker_ = nullptr;  // identifies a thread
+    std::uint32_t contention_limit_;
+    table* tables_ = nullptr;                 // all tables, the newest first
+    std::uint16_t full_bucket_requests_ = 0;  // requests that found a bucket full
+    std::uint16_t wide_requests_ = 0;         // since the last check
+    std::uint32_t single_thread_checks_ = 0;
+    const void* last_checker_ = nullptr;  // identifies a thread
 };
 
 using range_lock = basic_range_lock<real_atomics>;
@@ -221,7 +223,7 @@ using range_request = basic_range_request<real_atomics>;
 // acquire, release: changes made under a range are visible to the next holder, in any form. The
 // thread that takes the node out of the word sees its contents.
 template <class Atomics>
-[[gnu::always_inline]] inline bool basic_range_lock<Atomics>::take_the_word(node& fresh) noexcept {
+[[gnu::always_inline]] inline bool basic_range_lock<Atomics>::try_lock_word(node& fresh) noexcept {
     if (fresh.where().is_nowhere()) [[unlikely]]
         return true;  // conflicts with no other range, so there is nothing to store
     std::uint64_t word = word_.load(std::memory_order_relaxed);
@@ -230,7 +232,7 @@ template <class Atomics>
 }
 
 template <class Atomics>
-inline bool basic_range_lock<Atomics>::take_from_table(node& fresh) noexcept {
+inline bool basic_range_lock<Atomics>::try_lock_table(node& fresh) noexcept {
     // acquire: pairs with the release of spread(), for the table.
     table* const in_use = table_of(word_.load(std::memory_order_acquire));
     return in_use != nullptr and in_use->enter(fresh) == table::entering::entered;
@@ -238,29 +240,29 @@ inline bool basic_range_lock<Atomics>::take_from_table(node& fresh) noexcept {
 
 // Returns whether the range is held.
 template <class Atomics>
-bool basic_range_lock<Atomics>::take_beside_others(node& fresh, deadline until) noexcept {
-    return take_from_table(fresh) or take(fresh, until);
+bool basic_range_lock<Atomics>::lock_next_to_others(node& fresh, deadline until) noexcept {
+    return try_lock_table(fresh) or take(fresh, until);
 }
 
 template <class Atomics>
 [[gnu::always_inline]] inline void basic_range_lock<Atomics>::unlock(node& held) noexcept {
     std::uint64_t word = word_.load(std::memory_order_relaxed);
-    // release: pairs with the acquire of take_the_word() and begin_holding().
+    // release: pairs with the acquire of try_lock_word() and begin_holding().
     if (word == word_of(held) and
         word_.compare_exchange_strong(word, idle, std::memory_order_release, std::memory_order_relaxed))
         return;
-    unlock_beside_others(held);
+    unlock_next_to_others(held);
 }
 
 template <class Atomics>
-void basic_range_lock<Atomics>::unlock_beside_others(node& held) noexcept {
+void basic_range_lock<Atomics>::unlock_next_to_others(node& held) noexcept {
     // acquire: pairs with the release of spread(), for the table.
     table* const in_use = table_of(word_.load(std::memory_order_acquire));
     if (in_use == nullptr) return unlock_slow_path(held);
     switch (in_use->leave(held)) {
         case table::leaving::left:
             return;
-        case table::leaving::left_and_look:
+        case table::leaving::left_and_check:
             return look();
         case table::leaving::disputed:
         case table::leaving::not_here:
@@ -275,7 +277,7 @@ bool basic_range_lock<Atomics>::lock_async(request& by, const lock_args& wanted)
     by.guard_.lock_ = this;
     fresh.describe(wanted);
     fresh.request = &by;
-    if (take_the_word(fresh) or take_from_table(fresh)) return true;
+    if (try_lock_word(fresh) or try_lock_table(fresh)) return true;
     const holding all(*this);
     // Once it waits and the mutex is released, it may be completed and destroyed.
     return place(fresh, true) == placed::held;

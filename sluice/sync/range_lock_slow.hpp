@@ -15,7 +15,7 @@ void basic_range_lock<Atomics>::begin_holding() noexcept {
     mutex_.lock();
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     while (word != in_set and table_of(word) == nullptr) {
-        // acquire: pairs with the release of take_the_word(), for the node, and of unlock().
+        // acquire: pairs with the release of try_lock_word(), for the node, and of unlock().
         if (not word_.compare_exchange_weak(word, in_set, std::memory_order_acquire,
                                             std::memory_order_relaxed))
             continue;
@@ -27,8 +27,8 @@ void basic_range_lock<Atomics>::begin_holding() noexcept {
 template <class Atomics>
 void basic_range_lock<Atomics>::end_holding() noexcept {
     if (set_.is_empty() and current() == nullptr) {
-        if (heat_ != 0) --heat_;
-        // release: pairs with the acquire of take_the_word().
+        if (contention_ != 0) --contention_;
+        // release: pairs with the acquire of try_lock_word().
         word_.store(idle, std::memory_order_release);
     }
     mutex_.unlock();
@@ -52,7 +52,7 @@ auto basic_range_lock<Atomics>::place(node& fresh, bool may_wait) noexcept -> pl
     if (current() != nullptr and place_in_table(fresh)) return placed::held;
     const bool has_company = current() == nullptr and not set_.is_empty();
     if (set_.enter(fresh, may_wait)) {
-        if (has_company and heat_limit_ != heat_never and ++heat_ >= heat_limit_)
+        if (has_company and contention_limit_ != never_spreads and ++contention_ >= contention_limit_)
             spread(tuning::buckets_log2_first);
         return placed::held;
     }
@@ -72,8 +72,8 @@ bool basic_range_lock<Atomics>::place_in_table(node& fresh) noexcept {
     if (how == table::entering::crowded and relieve(*current())) how = current()->enter(fresh);
     if (how == table::entering::entered) return true;
     table& in_use = *current();
-    if (in_use.is_wide(fresh.where()) and ++wide_requests_ > tuning::wide_per_look_max) {
-        lay_aside(in_use);
+    if (in_use.is_wide(fresh.where()) and ++wide_requests_ > tuning::wide_per_check_max) {
+        retire_table(in_use);
         return false;
     }
     in_use.mark(fresh.where());
@@ -110,26 +110,26 @@ void basic_range_lock<Atomics>::unlock_slow_path(node& held) noexcept {
 // Creates a table, or uses the one set aside, if it is no smaller.
 template <class Atomics>
 void basic_range_lock<Atomics>::spread(unsigned buckets_log2) noexcept {
-    heat_ = 0;
+    contention_ = 0;
     if (tables_ == nullptr or tables_->buckets_log2() < buckets_log2) {
         table* const made = table::make(buckets_log2, tables_);
         if (made != nullptr) tables_ = made;
         if (tables_ == nullptr) return;
     }
     tables_->open(set_);
-    // release: pairs with the acquire of take_the_word() and unlock().
+    // release: pairs with the acquire of try_lock_word() and unlock().
     word_.store(reinterpret_cast<std::uintptr_t>(tables_) | table_tag, std::memory_order_release);
 }
 
 // Raises the limit for the next time, so that a lock that alternates between the two forms pays
 // ever less often.
 template <class Atomics>
-void basic_range_lock<Atomics>::lay_aside(table& from) noexcept {
-    constexpr std::uint32_t heat_limit_max = 1U << 20;
+void basic_range_lock<Atomics>::retire_table(table& from) noexcept {
+    constexpr std::uint32_t contention_limit_max = 1U << 20;
     from.close(set_);
     word_.store(in_set, std::memory_order_relaxed);
-    heat_limit_ = std::min(heat_limit_ * 2, heat_limit_max);
-    lonely_looks_ = 0;
+    contention_limit_ = std::min(contention_limit_ * 2, contention_limit_max);
+    single_thread_checks_ = 0;
     wide_requests_ = 0;
 }
 
@@ -137,8 +137,8 @@ void basic_range_lock<Atomics>::lay_aside(table& from) noexcept {
 // full.
 template <class Atomics>
 bool basic_range_lock<Atomics>::relieve(table& crowded) noexcept {
-    if (++crowding_ < tuning::crowding_max) return false;
-    crowding_ = 0;
+    if (++full_bucket_requests_ < tuning::full_bucket_requests_max) return false;
+    full_bucket_requests_ = 0;
     const unsigned buckets_log2 = crowded.buckets_log2();
     if (buckets_log2 >= tuning::buckets_log2_max or crowded.entries() >> buckets_log2 < 2) return false;
     crowded.close(set_);
@@ -154,10 +154,10 @@ void basic_range_lock<Atomics>::look() noexcept {
     table* const in_use = current();
     if (in_use == nullptr) return;
     wide_requests_ = 0;
-    const bool is_alone = last_looker_ == &here and set_.is_empty() and in_use->entries() == 0;
-    last_looker_ = &here;
-    lonely_looks_ = is_alone ? lonely_looks_ + 1 : 0;
-    if (lonely_looks_ >= tuning::lonely_looks_max) lay_aside(*in_use);
+    const bool is_alone = last_checker_ == &here and set_.is_empty() and in_use->entries() == 0;
+    last_checker_ = &here;
+    single_thread_checks_ = is_alone ? single_thread_checks_ + 1 : 0;
+    if (single_thread_checks_ >= tuning::single_thread_checks_max) retire_table(*in_use);
 }
 
 template <class Atomics>

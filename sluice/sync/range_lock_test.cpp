@@ -224,7 +224,7 @@ TEST(range_lock, takes_memory_for_buckets_only_where_it_may) {
     range_lock still({.spreads = false});
     const range_guard here = spread.lock(exclusive(0, 9));
     const range_guard there = still.lock(exclusive(0, 9));
-    for (std::uint32_t round = 0; round != 2 * range_lock_tuning::heat_max; ++round) {
+    for (std::uint32_t round = 0; round != 2 * range_lock_tuning::contention_max; ++round) {
         EXPECT_TRUE(spread.try_lock(exclusive(10, 19)));
         EXPECT_TRUE(still.try_lock(exclusive(10, 19)));
     }

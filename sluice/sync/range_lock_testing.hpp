@@ -15,14 +15,14 @@ namespace sluice::sync {
 
 /// Makes a lock change its form constantly.
 struct hot_tuning {
-    static constexpr std::uint32_t heat_max = 1;
+    static constexpr std::uint32_t contention_max = 1;
     static constexpr unsigned buckets_log2_first = 1;
     static constexpr unsigned buckets_log2_max = 5;
-    static constexpr std::uint32_t crowding_max = 2;
+    static constexpr std::uint32_t full_bucket_requests_max = 2;
     static constexpr std::uint32_t leaves_per_note = 1;
-    static constexpr std::uint32_t notes_per_look = 2;
-    static constexpr std::uint32_t lonely_looks_max = 1;
-    static constexpr std::uint32_t wide_per_look_max = 5;
+    static constexpr std::uint32_t notes_per_check = 2;
+    static constexpr std::uint32_t single_thread_checks_max = 1;
+    static constexpr std::uint32_t wide_per_check_max = 5;
     static constexpr std::uint32_t nesting_max = 1;
 };
 struct hot_atomics : real_atomics {

@@ -22,7 +22,7 @@ public:
         return now.time_since_epoch().count() >= again_at_.load(std::memory_order_relaxed);
     }
     /// Records the duration of a plain call that wrote `bytes` bytes.
-    void note(clock::time_point began, clock::time_point ended, std::size_t bytes) noexcept {
+    void record(clock::time_point began, clock::time_point ended, std::size_t bytes) noexcept {
         const clock::duration expected = std::chrono::milliseconds(1 + (bytes >> 20U));
         if (ended - began > expected) not_before(ended + std::chrono::milliseconds(100));
     }

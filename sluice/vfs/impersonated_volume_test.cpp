@@ -191,9 +191,9 @@ protected:
 TEST_F(watching_account, gets_no_reports_from_directories_it_may_not_list) {
     scratch.write("private/secret", "x");
     scratch.write("public/news", "x");
-    const auto told = news();
-    EXPECT_THAT(told, Contains("public/news"));
-    EXPECT_THAT(told, Not(Contains("private/secret")));
+    const auto reported = news();
+    EXPECT_THAT(reported, Contains("public/news"));
+    EXPECT_THAT(reported, Not(Contains("private/secret")));
 }
 
 TEST_F(watching_account, gets_no_reports_from_a_directory_made_later_that_it_may_not_list) {
@@ -202,9 +202,9 @@ TEST_F(watching_account, gets_no_reports_from_a_directory_made_later_that_it_may
     (void)news();
     scratch.write("new/secret", "x");
     scratch.write("open/news", "x");
-    const auto told = news();
-    EXPECT_THAT(told, Contains("open/news"));
-    EXPECT_THAT(told, Not(Contains("new/secret")));
+    const auto reported = news();
+    EXPECT_THAT(reported, Contains("open/news"));
+    EXPECT_THAT(reported, Not(Contains("new/secret")));
     EXPECT_EQ(seen.overflows, 0);
 }
 
@@ -218,10 +218,10 @@ TEST_F(watching_account, gets_reports_from_a_directory_while_it_may_list_it) {
     scratch.write("private/secret", "x");
     scratch.write("private/below/secret", "x");
     scratch.write("public/news", "x");
-    const auto told = news();
-    EXPECT_THAT(told, Contains("public/news"));
-    EXPECT_THAT(told, Not(Contains("private/secret")));
-    EXPECT_THAT(told, Not(Contains("private/below/secret")));
+    const auto reported = news();
+    EXPECT_THAT(reported, Contains("public/news"));
+    EXPECT_THAT(reported, Not(Contains("private/secret")));
+    EXPECT_THAT(reported, Not(Contains("private/below/secret")));
 }
 
 TEST_F(watching_account, updates_each_of_its_watches_after_one_change_of_rights) {
@@ -256,9 +256,9 @@ TEST_F(watching_account, keeps_its_watch_after_its_volume_is_destroyed) {
     (void)news();
     scratch.write("later/secret", "x");
     scratch.write("public/news", "x");
-    const auto told = news();
-    EXPECT_THAT(told, Contains("public/news"));
-    EXPECT_THAT(told, Not(Contains("later/secret")));
+    const auto reported = news();
+    EXPECT_THAT(reported, Contains("public/news"));
+    EXPECT_THAT(reported, Not(Contains("later/secret")));
 }
 
 TEST_F(impersonation, the_thread_has_its_own_identity_back_after_each_call) {

@@ -167,10 +167,10 @@ TEST_P(volumes_by_threads, a_directory_is_listed_while_names_are_created_and_rem
 
 class deaf_listener final : public change_listener {
 public:
-    void changed(const change&) noexcept override { ++told; }
-    void overflowed() noexcept override { ++told; }
-    void ended() noexcept override { ++told; }
-    std::atomic<int> told{0};
+    void changed(const change&) noexcept override { ++notifications; }
+    void overflowed() noexcept override { ++notifications; }
+    void ended() noexcept override { ++notifications; }
+    std::atomic<int> notifications{0};
 };
 
 TEST_P(volumes_by_threads, watches_begin_and_end_on_any_thread_while_changes_are_delivered) {
@@ -193,13 +193,13 @@ TEST_P(volumes_by_threads, watches_begin_and_end_on_any_thread_while_changes_are
         is_done = true;
         (void)on().create("d/last", {});  // wakes the thread that waits for changes
     });
-    while (not is_done or kept.told < threads * rounds) {
+    while (not is_done or kept.notifications < threads * rounds) {
         if (not io::sync_wait(*multiplexer_, on().changes()->co_changed())) break;
         on().changes()->deliver();
     }
     others.join();
     EXPECT_EQ(problems, 0);
-    EXPECT_GE(kept.told, threads * rounds);
+    EXPECT_GE(kept.notifications, threads * rounds);
 }
 
 TEST_P(volumes_by_threads, nodes_are_destroyed_on_threads_that_did_not_create_them) {

@@ -58,12 +58,12 @@ TEST_P(allocations, are_made_by_no_form_of_an_operation) {
     auto ends = attached_stream();
     std::array<std::byte, 16> block{};
     int dones = 0;
-    const silent tell{&dones};
+    const silent receiver{&dones};
     for (const auto how : {initiation::automatic, initiation::speculative, initiation::batched}) {
         measure("connect, start, run", [&] {
             dones = 0;
-            auto write = connect(writing(ends.writer, block), tell);
-            auto read = connect(reading(ends.reader, block), tell);
+            auto write = connect(writing(ends.writer, block), receiver);
+            auto read = connect(reading(ends.reader, block), receiver);
             write.start(how);
             read.start(how);
             run_until_count(dones, 2);
@@ -72,8 +72,8 @@ TEST_P(allocations, are_made_by_no_form_of_an_operation) {
     }
     measure("connect, start, poll", [&] {
         dones = 0;
-        auto write = connect(writing(ends.writer, block), tell);
-        auto read = connect(reading(ends.reader, block), tell);
+        auto write = connect(writing(ends.writer, block), receiver);
+        auto read = connect(reading(ends.reader, block), receiver);
         write.start();
         while (not write.poll()) {}
         read.start();
@@ -83,8 +83,8 @@ TEST_P(allocations, are_made_by_no_form_of_an_operation) {
     });
     measure("start before it is ready, with a deadline", [&] {
         dones = 0;
-        auto read = connect(reading(ends.reader, block, 0, 10s), tell);
-        auto write = connect(writing(ends.writer, block, 0, 10s), tell);
+        auto read = connect(reading(ends.reader, block, 0, 10s), receiver);
+        auto write = connect(writing(ends.writer, block, 0, 10s), receiver);
         read.start();
         write.start();
         run_until_count(dones, 2);
@@ -96,11 +96,11 @@ TEST_P(allocations, are_made_by_no_other_operation_either) {
     auto ends = attached_stream();
     std::array<std::byte, 16> block{};
     int dones = 0;
-    const silent tell{&dones};
+    const silent receiver{&dones};
     measure("start and cancel", [&] {
         dones = 0;
-        auto read = connect(reading(ends.reader, block), tell);
-        auto sleep = connect(async_sleep(multiplexer(), 1h), tell);
+        auto read = connect(reading(ends.reader, block), receiver);
+        auto sleep = connect(async_sleep(multiplexer(), 1h), receiver);
         read.start();
         sleep.start();
         (void)multiplexer().try_run();
@@ -110,8 +110,8 @@ TEST_P(allocations, are_made_by_no_other_operation_either) {
     });
     measure("atomic senders", [&] {
         dones = 0;
-        auto write = connect(atomic(writing(ends.writer, block)), tell);
-        auto read = connect(atomic(reading(ends.reader, block)), tell);
+        auto write = connect(atomic(writing(ends.writer, block)), receiver);
+        auto read = connect(atomic(reading(ends.reader, block)), receiver);
         write.start();
         read.start();
         run_until_count(dones, 2);
@@ -122,10 +122,10 @@ TEST_P(allocations, are_made_by_no_other_operation_either) {
         std::array<const_buffer, 3> out{const_buffer(std::span<const std::byte>(block)), const_buffer(),
                                         const_buffer()};
         std::array<buffer, 2> in{buffer(), buffer(block.data(), block.size())};
-        auto write = connect(async_write(ends.writer, io_request<const_buffers_type>{out}), tell);
-        auto ready = connect(async_ready(ends.reader, direction::in), tell);
-        auto read = connect(async_read(ends.reader, io_request<buffers_type>{in}), tell);
-        auto barrier = connect(async_barrier(ends.writer), tell);
+        auto write = connect(async_write(ends.writer, io_request<const_buffers_type>{out}), receiver);
+        auto ready = connect(async_ready(ends.reader, direction::in), receiver);
+        auto read = connect(async_read(ends.reader, io_request<buffers_type>{in}), receiver);
+        auto barrier = connect(async_barrier(ends.writer), receiver);
         write.start();
         ready.start();
         read.start();
@@ -151,12 +151,12 @@ TEST_P(allocations, are_not_made_by_operations_on_files) {
         attach(file);
         std::array<std::byte, 512> block{};
         int dones = 0;
-        const silent tell{&dones};
+        const silent receiver{&dones};
         for (const auto how : {initiation::automatic, initiation::batched}) {
             measure("files", [&] {
                 dones = 0;
-                auto write = connect(writing(file, block), tell);
-                auto read = connect(reading(file, block), tell);
+                auto write = connect(writing(file, block), receiver);
+                auto read = connect(reading(file, block), receiver);
                 write.start(how);
                 read.start(how);
                 run_until_count(dones, 2);

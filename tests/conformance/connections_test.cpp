@@ -28,18 +28,18 @@ INSTANTIATE_TEST_SUITE_P(conformance, connections,
                          name_of_setting);
 
 struct keeping {
-    told* to;
+    signal_record* to;
     result<accepted>* kept;
     void set_value(result<accepted>&& outcome) noexcept {
-        telling{to}.set_value(outcome);
+        recording_receiver{to}.set_value(outcome);
         *kept = std::move(outcome);
     }
-    void set_done() noexcept { telling{to}.set_done(); }
+    void set_done() noexcept { recording_receiver{to}.set_done(); }
 };
 
 TEST_P(connections, are_accepted_and_carry_bytes_both_ways) {
     result<accepted> peer = failure({0, "none yet"});
-    told accept_is;
+    signal_record accept_is;
     auto accepting = connect(async_accept(listener), keeping{&accept_is, &peer});
     accepting.start();
     settle();
@@ -70,7 +70,7 @@ TEST_P(connections, are_accepted_one_per_request_if_several_wait) {
     std::deque<socket_handle> clients;
     std::deque<std::unique_ptr<tracked<connect_sender>>> connecting;
     std::deque<result<accepted>> peers;
-    std::deque<told> accept_is(count);
+    std::deque<signal_record> accept_is(count);
     std::deque<io_operation_connection<accept_sender, keeping>> accepting;
     for (std::size_t i = 0; i < count; ++i) {
         peers.emplace_back(failure({0, "none yet"}));
@@ -94,7 +94,7 @@ TEST_P(connections, are_accepted_one_per_request_if_several_wait) {
 TEST_P(connections, end_an_accept_by_their_absence_at_its_deadline_or_cancel) {
     for (const bool by_deadline : {true, false}) {
         result<accepted> peer = failure({0, "none yet"});
-        told accept_is;
+        signal_record accept_is;
         auto accepting = connect(async_accept(listener, by_deadline ? deadline(5ms) : deadline()),
                                  keeping{&accept_is, &peer});
         accepting.start();

@@ -187,13 +187,13 @@ TEST_P(deadlines, end_a_sleep_with_success_when_polled_too) {
 }
 
 TEST_P(deadlines, are_optional_for_sleeps_which_then_wait_for_a_cancel) {
-    sleep for_ever(async_sleep(multiplexer(), {}));
-    for_ever.state.start();
+    sleep forever(async_sleep(multiplexer(), {}));
+    forever.state.start();
     settle();
-    EXPECT_EQ(for_ever.is.values, 0);
-    for_ever.state.cancel();
-    ASSERT_TRUE(run_until_done(for_ever.is));
-    EXPECT_TRUE(failed(for_ever.is, ECANCELED));
+    EXPECT_EQ(forever.is.values, 0);
+    forever.state.cancel();
+    ASSERT_TRUE(run_until_done(forever.is));
+    EXPECT_TRUE(failed(forever.is, ECANCELED));
 }
 
 TEST_P(deadlines, end_many_waiting_reads_of_one_stream_each_at_its_own_time) {

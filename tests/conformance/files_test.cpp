@@ -231,7 +231,7 @@ TEST_P(files, signal_once_in_a_race_of_cancel_and_completion) {
         each->state.cancel();
     ASSERT_TRUE(run_all());
     for (std::size_t i = 0; i < reads.size(); ++i) {
-        const told& is = reads[i]->is;
+        const signal_record& is = reads[i]->is;
         EXPECT_TRUE(succeeded(is) or failed(is, ECANCELED));
         if (is.code == 0)
             EXPECT_TRUE(std::equal(into[i].begin(), into[i].begin() + is.bytes, content.begin()));

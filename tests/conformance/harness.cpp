@@ -133,13 +133,13 @@ stream_ends open_unix_pair() {
     return {adopt_socket(ends[0]), adopt_socket(ends[1])};
 }
 
-std::string describe(const told& t) {
+std::string describe(const signal_record& t) {
     return std::to_string(t.values) + " values, " + std::to_string(t.dones) + " dones, " +
            (t.in_order ? "in order" : "out of order") + ", errno " + std::to_string(t.code) + ", " +
            std::to_string(t.bytes) + " bytes";
 }
 
-testing::AssertionResult told_once(const told& t) {
+testing::AssertionResult signalled_once(const signal_record& t) {
     if (t.values == 1 and t.dones == 1 and t.in_order) return testing::AssertionSuccess();
     return testing::AssertionFailure() << describe(t);
 }
@@ -214,20 +214,20 @@ std::size_t fill_up(io_handle& writer) {
     return total;
 }
 
-testing::AssertionResult succeeded(const told& t) {
-    if (auto once = told_once(t); not once) return once;
+testing::AssertionResult succeeded(const signal_record& t) {
+    if (auto once = signalled_once(t); not once) return once;
     if (t.code == 0) return testing::AssertionSuccess();
     return testing::AssertionFailure() << describe(t);
 }
 
-testing::AssertionResult succeeded(const told& t, std::size_t bytes) {
+testing::AssertionResult succeeded(const signal_record& t, std::size_t bytes) {
     if (auto once = succeeded(t); not once) return once;
     if (t.bytes == bytes) return testing::AssertionSuccess();
     return testing::AssertionFailure() << describe(t) << "; expected " << bytes;
 }
 
-testing::AssertionResult failed(const told& t, int code) {
-    if (auto once = told_once(t); not once) return once;
+testing::AssertionResult failed(const signal_record& t, int code) {
+    if (auto once = signalled_once(t); not once) return once;
     if (t.code == code) return testing::AssertionSuccess();
     return testing::AssertionFailure() << describe(t) << "; expected errno " << code;
 }
@@ -275,7 +275,7 @@ void with_multiplexer::settle() const {
     while (multiplexer_->try_run_for(which_.is_exact ? 1ms : 50ms).value_or(0) > 0) {}
 }
 
-testing::AssertionResult with_multiplexer::has_read(const told& t, std::size_t there) const {
+testing::AssertionResult with_multiplexer::has_read(const signal_record& t, std::size_t there) const {
     if (which_.is_exact) return succeeded(t, there);
     if (auto once = succeeded(t); not once) return once;
     if (t.bytes >= 1 and t.bytes <= there) return testing::AssertionSuccess();

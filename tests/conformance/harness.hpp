@@ -80,7 +80,7 @@ enum class place : std::uint8_t { device, memory };
 std::size_t fill_up(io_handle& writer);
 
 /// The signals that the receiver of one operation has received.
-struct told {
+struct signal_record {
     int values = 0;
     int dones = 0;
     bool in_order = true;   // value, done, value, done…
@@ -92,8 +92,8 @@ struct told {
 
 /// A receiver that records its signals. Its last action is on_done(), which may destroy the whole
 /// record.
-struct telling {
-    told* to;
+struct recording_receiver {
+    signal_record* to;
 
     template <class Outcome>
     void set_value(Outcome&& outcome) noexcept {
@@ -111,17 +111,17 @@ struct telling {
 };
 
 /// Returns whether exactly one pair of signals arrived, in order, with this outcome.
-[[nodiscard]] testing::AssertionResult succeeded(const told& t, std::size_t bytes);
-[[nodiscard]] testing::AssertionResult succeeded(const told& t);
-[[nodiscard]] testing::AssertionResult failed(const told& t, int code);
+[[nodiscard]] testing::AssertionResult succeeded(const signal_record& t, std::size_t bytes);
+[[nodiscard]] testing::AssertionResult succeeded(const signal_record& t);
+[[nodiscard]] testing::AssertionResult failed(const signal_record& t, int code);
 
 /// An operation and its record, for tests that have many.
 template <class Sender>
 struct tracked {
-    told is;
-    io_operation_connection<Sender, telling> state;
+    signal_record is;
+    io_operation_connection<Sender, recording_receiver> state;
 
-    explicit tracked(Sender what) noexcept : state(std::move(what), telling{&is}) {}
+    explicit tracked(Sender what) noexcept : state(std::move(what), recording_receiver{&is}) {}
     tracked(const tracked&) = delete;
     tracked& operator=(const tracked&) = delete;
     /// A failed test leaves operations pending; the other tests must still run.
@@ -168,7 +168,7 @@ public:
     /// Runs until `met()` returns true, or nothing has happened for longer than any test needs.
     /// Returns `met()`.
     bool run_until(const std::function<bool()>& met) const;
-    bool run_until_done(const told& t) const {
+    bool run_until_done(const signal_record& t) const {
         return run_until([&] { return t.dones != 0; });
     }
     /// Runs everything that can complete without waiting.
@@ -176,7 +176,7 @@ public:
 
     /// Returns whether a read of a larger size got all available bytes, or, if reads may be short,
     /// a part of them.
-    [[nodiscard]] testing::AssertionResult has_read(const told& t, std::size_t there) const;
+    [[nodiscard]] testing::AssertionResult has_read(const signal_record& t, std::size_t there) const;
 
     void explain_failure() const;
 

@@ -21,14 +21,14 @@ protected:
         attach(pipe.writer);
     }
 
-    using plain_read = io_operation_connection<transfer_sender<bytes_type>, telling>;
+    using plain_read = io_operation_connection<transfer_sender<bytes_type>, recording_receiver>;
     [[nodiscard]] std::unique_ptr<plain_read> make_read() {
-        return std::make_unique<plain_read>(reading(pipe.reader, into), telling{&is});
+        return std::make_unique<plain_read>(reading(pipe.reader, into), recording_receiver{&is});
     }
 
     stream_ends pipe;
     std::array<std::byte, 8> into{};
-    told is;
+    signal_record is;
 };
 INSTANTIATE_TEST_SUITE_P(conformance, lifetimes, every_back_end(), name_of_back_end);
 

@@ -40,15 +40,15 @@ struct started {
     virtual ~started() = default;
     virtual void cancel() = 0;
     virtual bool poll() = 0;
-    told is;
+    signal_record is;
     bool checked = false;
 };
 template <class Sender>
 struct started_operation final : started {
-    explicit started_operation(Sender what) : state(std::move(what), telling{&is}) {}
+    explicit started_operation(Sender what) : state(std::move(what), recording_receiver{&is}) {}
     void cancel() override { state.cancel(); }
     bool poll() override { return state.poll(); }
-    io_operation_connection<Sender, telling> state;
+    io_operation_connection<Sender, recording_receiver> state;
 };
 template <class Sender>
 std::unique_ptr<started> begin(Sender what, initiation how) {

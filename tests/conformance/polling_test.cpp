@@ -77,12 +77,12 @@ TEST_P(polling, signals_no_other_operation_on_a_file) {
 
 // P2052R0 5.3: after set_done nothing of the library touches the state.
 TEST_P(polling, lets_the_receiver_destroy_the_state) {
-    using plain_read = io_operation_connection<transfer_sender<bytes_type>, telling>;
+    using plain_read = io_operation_connection<transfer_sender<bytes_type>, recording_receiver>;
     auto ends = open_stream(medium::pipe);
     attach(ends.reader);
     std::array<std::byte, 1> into{};
-    told is;
-    auto state = std::make_unique<plain_read>(reading(ends.reader, into), telling{&is});
+    signal_record is;
+    auto state = std::make_unique<plain_read>(reading(ends.reader, into), recording_receiver{&is});
     is.on_done = [&] { state.reset(); };
     state->start();
     make_ready(ends.writer);
@@ -125,9 +125,9 @@ TEST_P(polling, lets_the_receiver_destroy_a_state_that_threads_share) {
     auto ends = open_stream(medium::pipe);
     attach(ends.reader);
     std::array<std::byte, 1> into{};
-    told is;
-    using shared_read = atomic_io_operation_connection<transfer_sender<bytes_type>, telling>;
-    std::optional<shared_read> state(std::in_place, reading(ends.reader, into), telling{&is});
+    signal_record is;
+    using shared_read = atomic_io_operation_connection<transfer_sender<bytes_type>, recording_receiver>;
+    std::optional<shared_read> state(std::in_place, reading(ends.reader, into), recording_receiver{&is});
     is.on_done = [&] { state.reset(); };
     (void)multiplexer().complete_io();  // this thread owns it
     state->start();

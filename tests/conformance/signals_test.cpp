@@ -222,8 +222,8 @@ TEST_P(signals, report_a_timeout_from_poll_at_the_deadline) {
 
 TEST_P(signals, follow_an_operation_that_was_moved_before_its_start) {
     auto ends = attached_stream();
-    told is;
-    auto made = connect(reading(ends.reader, into), telling{&is});
+    signal_record is;
+    auto made = connect(reading(ends.reader, into), recording_receiver{&is});
     auto moved = std::move(made);
     moved.start();
     (void)ends.writer.write(io_request<const_bytes_type>{text("hello")});

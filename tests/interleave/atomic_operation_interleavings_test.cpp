@@ -41,7 +41,7 @@ private:
     void start() {
         if (not state_.claim()) return;
         has_claimed_ = true;
-        note_change();
+        record_change();
         wake_all_on(&has_claimed_);
         bool may_begin = true;
         if (left_out_ == fault::opens_too_early) may_begin = state_.begin();
@@ -122,7 +122,7 @@ private:
         step();
         if (is_gone_) problem_ = "an item of a destroyed state was pushed";
         items_.push_back(one);
-        note_change();
+        record_change();
         wake_all_on(&items_);
     }
     void start() {

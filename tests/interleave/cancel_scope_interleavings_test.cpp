@@ -74,9 +74,9 @@ private:
     void await() {
         if (inner_->is_cancelled()) {
             is_refused_ = true;
-            note_change();
+            record_change();
             wake_all_on(&is_refused_);
-            with_scopes([this] { inner_->note_cut_short(); });
+            with_scopes([this] { inner_->record_cut_short(); });
             coroutine_.suspend();
             code_ = ECANCELED;
             coroutine_.resume();
@@ -93,7 +93,7 @@ private:
         waiting_operation& op = *operation_;
         op.engine.begin();
         has_begun_ = true;
-        note_change();
+        record_change();
         wake_all_on(&is_refused_);
         if (left_out_ == fault::begins_at_once) op.engine.publish();
         step();
@@ -120,7 +120,7 @@ private:
         with_scopes(
             [this] {
                 inner_->leave(*operation_);
-                if (code_ == ECANCELED and inner_->is_cancelled()) inner_->note_cut_short();
+                if (code_ == ECANCELED and inner_->is_cancelled()) inner_->record_cut_short();
             },
             left_out_ != fault::leaves_unlocked);
         if (left_out_ != fault::stays_in_scope) coroutine_.resume();

@@ -13,7 +13,7 @@ namespace {
 
 using smb::server::fifo_lock;
 using smb::wire::nt_status;
-using event = smb::server::event<nt_status>;
+using one_shot_event = smb::server::one_shot_event<nt_status>;
 
 [[nodiscard]] io::io_multiplexer& any_loop() {
     static const std::unique_ptr<io::io_multiplexer> one = io::make_epoll_multiplexer().value();
@@ -39,7 +39,7 @@ public:
     }
     std::string verdict() override {
         if (not problem_.empty()) return problem_;
-        event unused(any_loop());
+        one_shot_event unused(any_loop());
         fifo_lock::place last(unused);
         const bool is_free = lock_.lock(last);
         lock_.unlock(last);
@@ -48,7 +48,7 @@ public:
 
 private:
     struct request_state {
-        event woken{any_loop()};
+        one_shot_event woken{any_loop()};
         fifo_lock::place place{woken};
         unsigned arrived = 0;
     };

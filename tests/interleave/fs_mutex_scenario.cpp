@@ -75,14 +75,14 @@ void fs_mutex_scenario::make(unsigned process, const visit& one) {
         sleep_until(&self, now_ns() + static_cast<std::uint64_t>(nanoseconds(one.stays).count()));
     self.where = phase::leaves;
     // Deaths that were reported to this process may be forgotten from here on.
-    const bool was_told = held->owner_died();
+    const bool was_reported = held->owner_died();
     for (const entity each : one.wanted)
-        if (was_told and each.is_exclusive() and news_[each.number()] == news::surely)
+        if (was_reported and each.is_exclusive() and news_[each.number()] == news::surely)
             news_[each.number()] = news::perhaps;
     const auto unlocked = held->unlock();
     expect(unlocked or is_of_damage(unlocked.error()), "an unlock failed");
     for (const entity each : one.wanted)
-        if (was_told and each.is_exclusive()) news_[each.number()] = news::none;
+        if (was_reported and each.is_exclusive()) news_[each.number()] = news::none;
     self.where = phase::away;
     self.now = nullptr;
 }
@@ -135,7 +135,7 @@ void fs_mutex_scenario::end_of_wait(unsigned process, const error& why, std::uin
     self.now = nullptr;
 }
 
-void fs_mutex_scenario::note_news(const party& of, news what) {
+void fs_mutex_scenario::record_news(const party& of, news what) {
     for (const entity each : of.now->wanted)
         if (each.is_exclusive()) news_[each.number()] = std::max(news_[each.number()], what);
 }
@@ -146,7 +146,7 @@ void fs_mutex_scenario::killed(unsigned process) {
     kernel_.kill(process);
     self.is_dead = true;
     ++deaths_;
-    if (self.where == phase::holds and plan_.tells_deaths) note_news(self, news::surely);
+    if (self.where == phase::holds and plan_.reports_deaths) record_news(self, news::surely);
     --at_work_;
     work_ended_ns_ = now_ns();
     wake_all_on(&at_work_);
@@ -171,8 +171,8 @@ void fs_mutex_scenario::clean_up() {
     const bool is_found_now = not held and is_of_damage(held.error());
     expect(held.has_value() or is_found_now, "an entity is still locked");
     if (not held or plan_.is_attacked) return;
-    const bool is_told = std::ranges::find(news_, news::surely) == news_.end() or held->owner_died();
-    expect(is_told, "the death of a holder was never reported");
+    const bool is_reported = std::ranges::find(news_, news::surely) == news_.end() or held->owner_died();
+    expect(is_reported, "the death of a holder was never reported");
     expect(not held->owner_died() or deaths_ != 0, "a death was reported that did not happen");
     (void)held->unlock();
     held = mutex->try_lock(all);

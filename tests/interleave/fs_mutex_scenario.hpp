@@ -44,7 +44,7 @@ struct plan {
     std::vector<std::vector<visit>> processes;
     unsigned mortals = 0;          // this number of processes, from the first on, may be killed
     unsigned deaths_before = 0;    // earlier deaths, not yet reported
-    bool tells_deaths = true;      // of exclusive holders
+    bool reports_deaths = true;    // of exclusive holders
     std::size_t leaves_files = 0;  // after the end of all processes
     bool is_attacked = false;      // exclusion is not judged, and EBADMSG is expected
     bool opens_in_time = false;    // while others take steps; otherwise all have opened it before
@@ -103,7 +103,7 @@ private:
         return one.now != nullptr and other.now != nullptr and
                fsmutex::conflict(one.now->wanted, other.now->wanted);
     }
-    void note_news(const party& of, news what);
+    void record_news(const party& of, news what);
 
     const plan& plan_;
     simulated_kernel kernel_;

@@ -29,7 +29,7 @@ plan ranges_plan(std::vector<std::vector<visit>> processes) {
     return {.open = open_ranges,
             .is_in_order = {},
             .processes = std::move(processes),
-            .tells_deaths = false,
+            .reports_deaths = false,
             .leaves_files = 1};
 }
 

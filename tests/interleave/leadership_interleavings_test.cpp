@@ -69,7 +69,7 @@ private:
             wait();
         }
         if (left_out_ != fault::no_hand_on)
-            threads_.hand_on(has_work() or is_exhausted(), [this] { wake_leader(); });
+            threads_.hand_off(has_work() or is_exhausted(), [this] { wake_leader(); });
         lock_.unlock();
         return has_run;
     }
@@ -85,7 +85,7 @@ private:
             sleep_on(&done_, false);
         lock_.lock();
         ++done_;
-        note_change();
+        record_change();
         wake_all_on(&done_);
         if (what_ == work::posted) {
             guards_ = 0;
@@ -130,7 +130,7 @@ private:
     }
     void wake_leader() {
         ++kernel_events_;
-        note_change();
+        record_change();
         wake_one_on(&kernel_events_);
     }
 
@@ -138,13 +138,13 @@ private:
     void post() {
         step();
         ++posted_;
-        note_change();
+        record_change();
         step();
         if (is_sleeping_) wake_leader();
         if (what_ == work::posted) return;
         step();
         guards_ = 0;
-        note_change();
+        record_change();
         wake_leader();
     }
     void complete_read() {

@@ -17,7 +17,7 @@ namespace {
 
 using smb::server::byte_range_locks;
 using smb::wire::nt_status;
-using event = smb::server::event<nt_status>;
+using one_shot_event = smb::server::one_shot_event<nt_status>;
 
 constexpr byte_range_locks::range range{.offset = 0, .length = 10};
 
@@ -57,7 +57,7 @@ private:
         return {.owner = &of, .where = range, .is_exclusive = true};
     }
     void wake() {
-        note_change();
+        record_change();
         if (granted_.is_set()) wake_all_on(&granted_);
     }
 
@@ -108,7 +108,7 @@ private:
     byte_range_locks locks_;
     std::shared_ptr<smb::server::open> holder_ = std::make_shared<smb::server::open>();
     std::shared_ptr<smb::server::open> waiting_ = std::make_shared<smb::server::open>();
-    event granted_{any_loop()};
+    one_shot_event granted_{any_loop()};
     nt_status status_ = nt_status::pending;
     bool is_waiting_ = false;  // CANCEL finds it
     bool has_closed_ = false;

@@ -36,22 +36,22 @@ void __tsan_vptr_update(void**, void*) {}
 
 #define SLUICE_PLAIN(bytes)                             \
     void __tsan_read##bytes(void* at) {                 \
-        note_access(at, bytes, false);                  \
+        record_access(at, bytes, false);                \
     }                                                   \
     void __tsan_write##bytes(void* at) {                \
-        note_access(at, bytes, true);                   \
+        record_access(at, bytes, true);                 \
     }                                                   \
     void __tsan_read_write##bytes(void* at) {           \
-        note_access(at, bytes, true);                   \
+        record_access(at, bytes, true);                 \
     }                                                   \
     void __tsan_unaligned_read##bytes(void* at) {       \
-        note_access(at, bytes, false);                  \
+        record_access(at, bytes, false);                \
     }                                                   \
     void __tsan_unaligned_write##bytes(void* at) {      \
-        note_access(at, bytes, true);                   \
+        record_access(at, bytes, true);                 \
     }                                                   \
     void __tsan_unaligned_read_write##bytes(void* at) { \
-        note_access(at, bytes, true);                   \
+        record_access(at, bytes, true);                 \
     }
 SLUICE_PLAIN(1)
 SLUICE_PLAIN(2)
@@ -64,36 +64,36 @@ void* __tsan_memset(void* to, int value, std::size_t bytes) {
     constexpr std::size_t piece = 1024;
     for (std::size_t done = 0; done < bytes; done += piece) {
         const std::size_t size = std::min(piece, bytes - done);
-        note_access(static_cast<char*>(to) + done, size, true);
+        record_access(static_cast<char*>(to) + done, size, true);
         std::memset(static_cast<char*>(to) + done, value, size);
     }
     return to;
 }
 void* __tsan_memcpy(void* to, const void* from, std::size_t bytes) {
-    note_access(to, bytes, true);
-    note_copy(from);
+    record_access(to, bytes, true);
+    record_copy(from);
     return std::memcpy(to, from, bytes);
 }
 void* __tsan_memmove(void* to, const void* from, std::size_t bytes) {
-    note_access(to, bytes, true);
+    record_access(to, bytes, true);
     return std::memmove(to, from, bytes);
 }
 
 #define SLUICE_CHANGE(bits, name, fresh)                                               \
     std::uint##bits##_t __tsan_atomic##bits##_##name(volatile std::uint##bits##_t* at, \
                                                      std::uint##bits##_t value, int) { \
-        note_atomic_change(at, bits / 8);                                              \
+        record_atomic_change(at, bits / 8);                                            \
         const std::uint##bits##_t before = *at;                                        \
         *at = static_cast<std::uint##bits##_t>(fresh);                                 \
         return before;                                                                 \
     }
 #define SLUICE_ATOMIC(bits)                                                                               \
     std::uint##bits##_t __tsan_atomic##bits##_load(const volatile std::uint##bits##_t* at, int) {         \
-        note_atomic_load(at, *at);                                                                        \
+        record_atomic_load(at, *at);                                                                      \
         return *at;                                                                                       \
     }                                                                                                     \
     void __tsan_atomic##bits##_store(volatile std::uint##bits##_t* at, std::uint##bits##_t value, int) {  \
-        note_atomic_change(at, bits / 8);                                                                 \
+        record_atomic_change(at, bits / 8);                                                               \
         *at = value;                                                                                      \
     }                                                                                                     \
     SLUICE_CHANGE(bits, exchange, value)                                                                  \
@@ -104,7 +104,7 @@ void* __tsan_memmove(void* to, const void* from, std::size_t bytes) {
     std::uint##bits##_t __tsan_atomic##bits##_compare_exchange_val(volatile std::uint##bits##_t* at,      \
                                                                    std::uint##bits##_t expected,          \
                                                                    std::uint##bits##_t fresh, int, int) { \
-        note_atomic_change(at, bits / 8);                                                                 \
+        record_atomic_change(at, bits / 8);                                                               \
         const std::uint##bits##_t before = *at;                                                           \
         if (before == expected) *at = fresh;                                                              \
         return before;                                                                                    \

@@ -12,8 +12,8 @@ constexpr unsigned rounds_max = 32;
 struct world::round {
     explicit round(const create_request& wanted, const vfs::file_key& parent)
         : name(parent, wanted.name), pending(name) {}
-    event entered{loop()};
-    event woken{loop()};
+    one_shot_event entered{loop()};
+    one_shot_event woken{loop()};
     fifo_lock::place barrier{entered};
     name_key name;
     pending_creates::place pending;
@@ -240,13 +240,13 @@ nt_status world::close(open& ending) {
 
 void world::remove_if_last(const file_ptr& at, const inode_ptr& node, open_protocol::removal_duty duty) {
     if (not duty.of_this) return;
-    event granted(loop());
+    one_shot_event granted(loop());
     name_right removal(granted);
     if (not at_once([&] { return at->protocol.begin_removal(removal); })) wait_for(granted);
     const bool is_there = at_once([&] { return at->protocol.phase() == delete_phase::removing; });
     if (is_there) {
         at_once([&] { unlink(node); });
-        at_once([&] { state_.note_removal(); });
+        at_once([&] { state_.count_removal(); });
     }
     at_once([&] {
         at->protocol.end_removal(removal, true);
@@ -256,14 +256,14 @@ void world::remove_if_last(const file_ptr& at, const inode_ptr& node, open_proto
 
 nt_status world::rename(open& source, const std::string& from, const std::string& to) {
     for (unsigned rounds = 0; rounds != rounds_max; ++rounds) {
-        event entered(loop());
-        event first_granted(loop());
-        event second_granted(loop());
+        one_shot_event entered(loop());
+        one_shot_event first_granted(loop());
+        one_shot_event second_granted(loop());
         fifo_lock::place barrier(entered);
         if (not at_once([&] { return state_.rename_barrier().lock_shared(barrier); })) wait_for(entered);
         pending_creates::place pending(name_key(directory_->key, to));
         if (not without_.pending_renames) {
-            event woken(loop());
+            one_shot_event woken(loop());
             pending_create_waiting blocked(state_.creates(), pending.name(), woken);
             if (not at_once([&] { return state_.creates().begin(pending, blocked.place()); })) {
                 at_once([&] { state_.rename_barrier().unlock(barrier); });
@@ -280,7 +280,7 @@ nt_status world::rename(open& source, const std::string& from, const std::string
         std::ranges::sort(marks, {}, [](const auto& each) { return each.first->key; });
         if (not without_.marks)
             for (const auto& [at, right] : marks) {
-                event& granted = right == &first ? first_granted : second_granted;
+                one_shot_event& granted = right == &first ? first_granted : second_granted;
                 if (not at_once([&] { return at->protocol.mark(*right); })) wait_for(granted);
             }
         const bool is_target_open =
@@ -294,7 +294,7 @@ nt_status world::rename(open& source, const std::string& from, const std::string
                 names_[to] = source.node;
                 return true;
             });
-            if (is_done and target != nullptr) at_once([&] { state_.note_removal(); });
+            if (is_done and target != nullptr) at_once([&] { state_.count_removal(); });
         }
         at_once([&] {
             (void)source.at->protocol.unmark(first);
@@ -312,7 +312,7 @@ nt_status world::rename(open& source, const std::string& from, const std::string
 }
 
 nt_status world::rename_directory(const std::string& to) {
-    event entered(loop());
+    one_shot_event entered(loop());
     fifo_lock::place barrier(entered);
     if (not without_.barrier and not at_once([&] { return state_.rename_barrier().lock(barrier); }))
         wait_for(entered);
@@ -338,7 +338,7 @@ nt_status world::rename_directory(const std::string& to) {
 
 nt_status world::delete_directory() {
     open_protocol& protocol = directory_->protocol;
-    event woken(loop());
+    one_shot_event woken(loop());
     share_entry entry;
     at_once([&] {
         waiting<open_protocol> unused(protocol, woken);
@@ -358,12 +358,12 @@ nt_status world::delete_directory() {
     at_once([&] { protocol.end_check(check, is_empty); });
     const auto duty = at_once([&] { return protocol.leave(entry); });
     if (not duty.of_this) return nt_status::directory_not_empty;
-    event granted(loop());
+    one_shot_event granted(loop());
     name_right removal(granted);
     if (not at_once([&] { return protocol.begin_removal(removal); })) wait_for(granted);
     at_once([&] { directory_exists_ = false; });
     at_once([&] {
-        state_.note_removal();
+        state_.count_removal();
         protocol.end_removal(removal, true);
     });
     return nt_status::success;

@@ -33,7 +33,7 @@ using smb::server::sharing;
 using smb::server::waiter;
 using smb::server::waiting;
 using smb::wire::nt_status;
-using event = smb::server::event<nt_status>;
+using one_shot_event = smb::server::one_shot_event<nt_status>;
 
 /// Parts of the protocol that a test omits, to verify that the exploration detects their absence.
 struct omissions {
@@ -115,7 +115,7 @@ private:
     template <class What>
     auto at_once(What what) {
         step();
-        note_change();
+        record_change();
         if constexpr (std::is_void_v<decltype(what())>) {
             what();
             wake_set();
@@ -126,10 +126,10 @@ private:
         }
     }
     void wake_set() {
-        for (event* const one : sleeping_)
+        for (one_shot_event* const one : sleeping_)
             if (one->is_set()) wake_all_on(one);
     }
-    void wait_for(event& what) {
+    void wait_for(one_shot_event& what) {
         sleeping_.insert(&what);
         while (not what.is_set())
             sleep_on(&what, false);
@@ -163,7 +163,7 @@ private:
     std::map<unsigned, std::weak_ptr<file>> files_;
     file_ptr directory_;
     naming_state state_;
-    std::set<event*> sleeping_;
+    std::set<one_shot_event*> sleeping_;
     std::vector<open*> opens_;
     std::string problem_;
 };

@@ -45,7 +45,7 @@ private:
         step();
         has_sent_[number] = true;
         breaks_.end();
-        note_change();
+        record_change();
         wake_all_on(this);
     }
     // The loop of the reply.
@@ -61,11 +61,11 @@ private:
     void run(io::task<void> what) {
         bool has_ended = false;
         io::task_group running(*loop_);
-        running.spawn(note_end(std::move(what), has_ended));
+        running.spawn(record_end(std::move(what), has_ended));
         while (not has_ended)
             if (loop_->invoke_posted_items().value_or(0) == 0) sleep_on(this, false);
     }
-    static io::task<void> note_end(io::task<void> what, bool& has_ended) {
+    static io::task<void> record_end(io::task<void> what, bool& has_ended) {
         co_await std::move(what);
         has_ended = true;
     }

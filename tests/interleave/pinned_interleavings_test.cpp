@@ -41,7 +41,7 @@ private:
     void begin_work() {
         call();
         has_begun_ = true;
-        note_change();
+        record_change();
         wake_all_on(&has_begun_);
         step();
         return_from_call();
@@ -65,7 +65,7 @@ private:
         ++calls_of_complete_;
         step();
         is_handed_over_ = true;
-        note_change();
+        record_change();
         wake_all_on(&is_handed_over_);
     }
     void complete_when_begun() {
@@ -114,7 +114,7 @@ private:
             lock_.lock();
         }
         if (at_ == stage::pinned and left_out_ != fault::ends_while_pinned) {
-            io::pinned_word(word_).note_cancellation();
+            io::pinned_word(word_).record_cancellation();
         } else if (at_ != stage::done) {
             end_pinned();
         }
@@ -123,7 +123,7 @@ private:
     void take_completions() {
         if (not std::exchange(is_handed_over_, false)) return;
         if (at_ == stage::pinned and left_out_ != fault::finishes_while_pinned) {
-            io::pinned_word(word_).note_completion();
+            io::pinned_word(word_).record_completion();
         } else {
             finish();
         }
@@ -131,7 +131,7 @@ private:
     void finish() {
         at_ = stage::done;
         ++dones_;
-        note_change();
+        record_change();
         wake_all_on(&is_handed_over_);
     }
     void run() {

@@ -169,14 +169,14 @@ TEST(range_lock, grants_parts_that_are_split_off_or_downgraded_in_every_schedule
 // holder is left, and adds more when one is full.
 struct hot_scheduled_atomics : scheduled_atomics {
     struct tuning {
-        static constexpr std::uint32_t heat_max = 1;
+        static constexpr std::uint32_t contention_max = 1;
         static constexpr unsigned buckets_log2_first = 1;
         static constexpr unsigned buckets_log2_max = 2;
-        static constexpr std::uint32_t crowding_max = 1;
+        static constexpr std::uint32_t full_bucket_requests_max = 1;
         static constexpr std::uint32_t leaves_per_note = 1;
-        static constexpr std::uint32_t notes_per_look = 2;
-        static constexpr std::uint32_t lonely_looks_max = 1;
-        static constexpr std::uint32_t wide_per_look_max = 1;
+        static constexpr std::uint32_t notes_per_check = 2;
+        static constexpr std::uint32_t single_thread_checks_max = 1;
+        static constexpr std::uint32_t wide_per_check_max = 1;
         static constexpr std::uint32_t nesting_max = 1;
     };
 };

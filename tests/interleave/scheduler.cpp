@@ -74,7 +74,7 @@ public:
         is_inside_ = true;
     }
     [[nodiscard]] fiber& running() noexcept { return *fibers_[running_]; }
-    void note_change() noexcept {
+    void record_change() noexcept {
         for (const auto& one : fibers_)
             one->gave_way = false;
     }
@@ -91,7 +91,7 @@ public:
     }
     void settle_before_access(std::memory_order order) {
         if (is_inside_ and order == std::memory_order_seq_cst and stores_.flush_seq_cst(running_))
-            note_change();
+            record_change();
     }
     void delay(const store_buffers::store& one) { stores_.add(running_, one); }
     [[nodiscard]] std::optional<std::uint64_t> delayed(const void* location) const {
@@ -101,7 +101,7 @@ public:
         if (not is_inside_ or stores_.empty()) return;
         if (all_own) stores_.flush(running_);
         stores_.settle(running_, location);
-        note_change();
+        record_change();
     }
     void settle_for_end(const void* location) { stores_.settle_all(location); }
 
@@ -215,7 +215,7 @@ private:
         options.push_back(std::move(possible));
         if (wanted >= report::flush) {
             stores_.flush_one(wanted - report::flush);
-            note_change();
+            record_change();
             return pick();
         }
         if (wanted >= report::kill) {
@@ -256,7 +256,7 @@ private:
         --kills_left_;
         fibers_[number]->where = fiber::phase::ended;
         scenario_.killed(number);
-        note_change();
+        record_change();
     }
 
     scenario& scenario_;
@@ -335,8 +335,8 @@ void give_way() noexcept {
     execution::current->end_step();
 }
 
-void note_change() noexcept {
-    if (execution::current != nullptr) execution::current->note_change();
+void record_change() noexcept {
+    if (execution::current != nullptr) execution::current->record_change();
 }
 
 void mortal_step() noexcept {

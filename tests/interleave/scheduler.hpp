@@ -108,7 +108,7 @@ void wake_all_on(const void* address) noexcept;
 /// Lets all other threads run first, until the state changes.
 void give_way() noexcept;
 /// Records that the state has changed, which threads may poll.
-void note_change() noexcept;
+void record_change() noexcept;
 /// Call this before an access of that order: makes stores of this thread visible that it must not
 /// overtake.
 void settle_before_access(std::memory_order order) noexcept;
@@ -212,7 +212,7 @@ struct scheduled_atomics {
                 return;
             }
             settle_before_change(this);
-            note_change();
+            record_change();
             value_ = fresh;
         }
         static void apply(void* at, std::uint64_t value) {

@@ -18,7 +18,7 @@ public:
     }
     void unlock() noexcept {
         is_held_ = false;
-        note_change();
+        record_change();
         wake_one_on(this);
     }
 
@@ -77,7 +77,7 @@ private:
         code_ = code;
     }
     void wake_loop() noexcept {
-        note_change();
+        record_change();
         wake_one_on(&at_);
     }
 
@@ -93,7 +93,7 @@ class simulated_coroutine {
 public:
     void suspend() noexcept {
         is_suspended_ = true;
-        note_change();
+        record_change();
     }
     /// Waits until it is resumed.
     void wait() noexcept {
@@ -103,7 +103,7 @@ public:
     void resume() noexcept {
         if (not is_suspended_) was_early_ = true;
         ++resumptions_;
-        note_change();
+        record_change();
         wake_one_on(&resumptions_);
     }
     [[nodiscard]] int resumptions() const noexcept { return resumptions_; }

@@ -77,14 +77,14 @@ void simulated_kernel::send_signals(unsigned count) {
 
 // --- memory
 
-void note_access(const volatile void* address, std::size_t bytes, bool is_write) noexcept {
+void record_access(const volatile void* address, std::size_t bytes, bool is_write) noexcept {
     if (not is_write or not memory().has_file_byte(address)) return;
     ++accesses;
     memory().dirty(address, bytes);
     if (thread_number() >= 0) mortal_step();
 }
 
-void note_atomic_load(const volatile void* address, std::uint64_t value) noexcept {
+void record_atomic_load(const volatile void* address, std::uint64_t value) noexcept {
     if (not memory().has_file_byte(address)) return;
     ++accesses;
     const int who = thread_number();
@@ -103,13 +103,13 @@ void note_atomic_load(const volatile void* address, std::uint64_t value) noexcep
     if (self.loads >= looks_max) give_way();
 }
 
-void note_copy(const volatile void* address) noexcept {
+void record_copy(const volatile void* address) noexcept {
     if (not memory().has_file_byte(address)) return;
     ++accesses;
     if (thread_number() >= 0) step();
 }
 
-void note_atomic_change(const volatile void* address, std::size_t bytes) noexcept {
+void record_atomic_change(const volatile void* address, std::size_t bytes) noexcept {
     if (not memory().has_file_byte(address)) return;
     ++accesses;
     memory().dirty(address, bytes);
@@ -117,7 +117,7 @@ void note_atomic_change(const volatile void* address, std::size_t bytes) noexcep
     if (who < 0) return;
     simulated_kernel::state::current->processes[static_cast<unsigned>(who)].loads = 0;
     step();
-    note_change();
+    record_change();
 }
 
 std::uint64_t accesses_seen() noexcept {

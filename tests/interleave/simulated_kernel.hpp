@@ -68,11 +68,11 @@ private:
 
 /// Announces accesses to mapped memory. Other threads take steps before atomic ones only; a kill
 /// may come before any that changes memory.
-void note_access(const volatile void* address, std::size_t bytes, bool is_write) noexcept;
-void note_atomic_load(const volatile void* address, std::uint64_t value) noexcept;
+void record_access(const volatile void* address, std::size_t bytes, bool is_write) noexcept;
+void record_atomic_load(const volatile void* address, std::uint64_t value) noexcept;
 /// Announces a copy of memory that others may be writing, as one access.
-void note_copy(const volatile void* address) noexcept;
-void note_atomic_change(const volatile void* address, std::size_t bytes) noexcept;
+void record_copy(const volatile void* address) noexcept;
+void record_atomic_change(const volatile void* address, std::size_t bytes) noexcept;
 /// Allocates memory that is released with the schedule; returns null if the caller is not a process
 /// of a scenario.
 [[nodiscard]] void* allocate_for_process(std::size_t bytes) noexcept;

@@ -222,7 +222,7 @@ struct simulated_kernel::state {
         }
         where.locks = std::move(rest);
         wake_all_on(&where);
-        note_change();
+        record_change();
     }
     [[nodiscard]] bool try_lock(const held_lock& wanted) {
         file& where = file_of(*find(wanted.descriptor));

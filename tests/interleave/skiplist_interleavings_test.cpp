@@ -8,7 +8,7 @@ namespace sluice::interleave {
 namespace {
 
 using sync::bytes;
-using sync::tending_steps;
+using sync::maintenance_steps;
 using sync::skiplist::sound_steps;
 
 template <class Scenario>
@@ -216,10 +216,10 @@ class walk_from_a_post_that_goes final : public lock_users<Steps> {
 };
 
 TEST(skiplist_range_lock, starts_from_no_removed_post_in_every_schedule) {
-    expect_every_schedule_right<walk_from_a_post_that_goes<tending_steps>>({.preemptions_max = 1});
+    expect_every_schedule_right<walk_from_a_post_that_goes<maintenance_steps>>({.preemptions_max = 1});
 }
 
-struct deaf_to_posts : tending_steps {
+struct deaf_to_posts : maintenance_steps {
     static constexpr bool listens_to_posts = false;
 };
 
@@ -230,7 +230,7 @@ TEST(skiplist_range_lock, bug_of_starting_from_a_removed_post_is_detected) {
 }
 
 // Two threads create a post at the same place, while a third locks across it.
-class posts_in_the_same_place final : public lock_users<tending_steps> {
+class posts_in_the_same_place final : public lock_users<maintenance_steps> {
     std::vector<std::function<void()>> threads() override {
         (void)lock.try_lock(bytes(0, 0));
         (void)lock.try_lock(bytes(50, 50));  // so that a range begins at a post

@@ -157,7 +157,7 @@ struct system_calls {
         if (not where) to.offset = begin + done;
         target.writer = -1;
         wake_all_on(&target.writer);
-        note_change();
+        record_change();
         if (done == 0 and bytes != 0) return fail(ENOSPC);
         return static_cast<ssize_t>(done);
     }

@@ -28,13 +28,13 @@ public:
 
     void submit(io::queued_call& one) noexcept override {
         step();
-        note_change();
+        record_change();
         queue_.push_back(&one);
         wake_all_on(this);
     }
     bool withdraw(io::queued_call& one) noexcept override {
         step();
-        note_change();
+        record_change();
         const bool is_queued = std::erase(queue_, &one) != 0;
         return is_queued or (fault_ == fault::withdraws_running_calls and running_ == &one);
     }
@@ -52,7 +52,7 @@ public:
             step();
             carry_out(*running_);
             running_ = nullptr;
-            note_change();
+            record_change();
             wake_all_on(&running_);
         }
     }
@@ -91,7 +91,7 @@ private:
         while (requests.size() != 0)
             if (loop_->invoke_posted_items().value_or(0) == 0) sleep_on(queue_.progress(), false);
         is_over_ = true;
-        note_change();
+        record_change();
         wake_all_on(&queue_);
     }
     io::task<void> request(io::call_threads& on, io::call_withdrawal& by, std::optional<int>& outcome) {

@@ -15,7 +15,7 @@ void have_slow_files(smb::server::server_configuration& of) {
         .set_faults({.delay_max = std::chrono::milliseconds(3)});
 }
 
-io::task<void> note_end(channel_storm& of, int operations, bool& is_over) {
+io::task<void> record_end(channel_storm& of, int operations, bool& is_over) {
     auto running = of.run([operations]() mutable { return --operations < 0; });
     co_await std::move(running);
     is_over = true;
@@ -30,7 +30,7 @@ io::task<void> note_end(channel_storm& of, int operations, bool& is_over) {
                         rig::who(),
                         {.seed = seed, .connection = {.server_name = "server", .encryption = protection}});
     bool is_over = false;
-    world.clients.spawn(note_end(storm, 400, is_over));
+    world.clients.spawn(record_end(storm, 400, is_over));
     while (not is_over and world.loop->run().value_or(0) > 0) {}
     EXPECT_TRUE(is_over) << world.loop->stalled();
     return storm.result();

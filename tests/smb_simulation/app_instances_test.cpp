@@ -1,6 +1,6 @@
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/write.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // An application that continues, or runs again, on another client takes over its files ([MS-SMB2]
 // 3.3.5.9.13).
@@ -27,7 +27,7 @@ protected:
     }
 
     static wire::create_args alone(std::optional<std::byte> application = {}) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.share_access = wire::share_access::none;
         if (application) how.contexts.app_instance_id.emplace().bytes[0] = *application;
         return how;
@@ -40,7 +40,7 @@ protected:
 
     static constexpr std::byte some_id{7};
     static constexpr std::byte zero_id{0};
-    polite_client second_;
+    compliant_client second_;
 };
 
 TEST_F(app_instances, with_the_same_id_on_another_client_close_the_earlier_open) {
@@ -56,7 +56,7 @@ TEST_F(app_instances, find_the_file_by_its_name_in_any_case) {
 }
 
 TEST_F(app_instances, wait_for_the_writes_of_the_opens_that_they_close) {
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.contexts.app_instance_id.emplace().bytes[0] = some_id;
     const auto before = client().create("f", how);
     dynamic_cast<vfs::memory_volume&>(server_of_test().context().find_share("files")->volume())

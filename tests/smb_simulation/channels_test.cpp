@@ -10,7 +10,7 @@
 #include "sluice/smb/wire/message/logoff.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 #include "sluice/smb/wire/utf16.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // Sessions of several connections ([MS-SMB2] 3.3.5.5.2).
 
@@ -23,13 +23,13 @@ using smb::wire::nt_status;
 class channels : public served {
 protected:
     using served::served;
-    [[nodiscard]] nt_status close(polite_client& by, const smb::wire::file_id& file) {
+    [[nodiscard]] nt_status close(compliant_client& by, const smb::wire::file_id& file) {
         return by.call(command::close, smb::wire::close_args{.file = file}).status();
     }
 };
 
 TEST_F(channels, share_the_opens_of_the_session) {
-    polite_client second(where_);
+    compliant_client second(where_);
     ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
     const auto file = second.create("f").file;
     EXPECT_EQ(close(*first_, file), nt_status::success);
@@ -37,7 +37,7 @@ TEST_F(channels, share_the_opens_of_the_session) {
 }
 
 TEST_F(channels, keep_the_session_until_the_last_of_them_ends) {
-    auto second = std::make_unique<polite_client>(where_);
+    auto second = std::make_unique<compliant_client>(where_);
     ASSERT_EQ(second->bind_to(*first_, "u", "p"), nt_status::success);
     const auto file = first_->create("f").file;
     first_.reset();
@@ -48,7 +48,7 @@ TEST_F(channels, keep_the_session_until_the_last_of_them_ends) {
 }
 
 TEST_F(channels, end_together_at_a_logoff) {
-    polite_client second(where_);
+    compliant_client second(where_);
     ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
     EXPECT_EQ(second.call(command::logoff, smb::wire::logoff_args{}).status(), nt_status::success);
     EXPECT_EQ(close(*first_, {}), nt_status::user_session_deleted);
@@ -67,8 +67,8 @@ protected:
         EXPECT_EQ(other_.connect_tree("files"), nt_status::success);
     }
 
-    polite_client second_;
-    polite_client other_;
+    compliant_client second_;
+    compliant_client other_;
     smb::wire::file_id file_{};
 };
 
@@ -76,14 +76,14 @@ class breaks : public two_channels {
 protected:
     // The client of the first channel caches a file that another client opens, which waits.
     breaks() {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.oplock_level = smb::wire::oplock_level::batch;
         file_ = first_->create("f", how).file;
         waiting_ = other_.send_create("f");
     }
-    void is_told_and_gives_up(polite_client& by) {
-        const auto told = by.answer_to(unasked);
-        ASSERT_EQ(told.message().header().command, command::oplock_break);
+    void acknowledges_break(compliant_client& by) {
+        const auto notification = by.answer_to(unasked);
+        ASSERT_EQ(notification.message().header().command, command::oplock_break);
         EXPECT_EQ(by.call(command::oplock_break,
                           smb::wire::oplock_break_args{smb::wire::oplock_break{.file = file_}})
                       .status(),
@@ -95,20 +95,20 @@ protected:
 };
 
 TEST_F(breaks, are_sent_on_the_first_channel) {
-    is_told_and_gives_up(*first_);
+    acknowledges_break(*first_);
     EXPECT_FALSE(second_.is_answered(unasked));
 }
 
 TEST_F(breaks, are_sent_on_another_channel_if_the_first_reads_nothing) {
     const auto asked_at = where_.clock.steady_now();
-    is_told_and_gives_up(second_);
+    acknowledges_break(second_);
     EXPECT_LT(where_.clock.steady_now() - asked_at, std::chrono::seconds(3))
         << "the server waited for the first channel";
 }
 
 TEST_F(breaks, are_sent_on_another_channel_if_the_first_is_lost_with_them) {
     first_->close_connection();
-    is_told_and_gives_up(second_);
+    acknowledges_break(second_);
 }
 
 TEST_F(breaks, keep_no_session_of_a_connection_that_ends_while_a_compound_waits_for_them) {
@@ -119,12 +119,12 @@ TEST_F(breaks, keep_no_session_of_a_connection_that_ends_while_a_compound_waits_
                                      .hash = smb::auth::nt_hash::of_password("p").value()};
     smb::auth::initiating_negotiator somebody(who, where_.secrets, where_.clock);
     const auto token = std::get<smb::auth::step_continue>(somebody.step({})).token;
-    polite_client staying(where_);
+    compliant_client staying(where_);
     ASSERT_EQ(staying.log_on("u", "p"), nt_status::success);
     ASSERT_EQ(staying.connect_tree("files"), nt_status::success);
-    polite_client leaving(where_);
+    compliant_client leaving(where_);
     ASSERT_EQ(leaving.bind_to(staying, "u", "p"), nt_status::success);
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.contexts.durable_v2.emplace();
     how.contexts.durable_v2->create_guid.bytes[0] = std::byte{7};
     leaving.send_create("f", how);  // it continues to wait, and its connection with it
@@ -137,13 +137,13 @@ TEST_F(breaks, keep_no_session_of_a_connection_that_ends_while_a_compound_waits_
     leaving.fall_silent();  // pending requests are still answered
     EXPECT_FALSE(other_.is_answered(waiting_)) << "in the meantime the server has detected the loss";
     EXPECT_EQ(where_.server->gauges().sessions, 3U) << "no session was begun on the ending connection";
-    is_told_and_gives_up(*first_);
+    acknowledges_break(*first_);
 }
 
 TEST_F(breaks, keep_a_create_of_a_lost_channel_waiting_for_them) {
-    polite_client second_of_other(where_);
+    compliant_client second_of_other(where_);
     ASSERT_EQ(second_of_other.bind_to(other_, "u", "p"), nt_status::success);
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.contexts.durable_v2.emplace();
     how.contexts.durable_v2->create_guid.bytes[0] = std::byte{7};
     const std::uint64_t lost = second_of_other.send_create("f", how);
@@ -155,25 +155,25 @@ TEST_F(breaks, keep_a_create_of_a_lost_channel_waiting_for_them) {
     other_.flags = smb::wire::header_flags::replay;
     const std::uint64_t again = other_.send_create("f", how);
     EXPECT_EQ(other_.answer_to(again).status(), nt_status::file_not_available);
-    is_told_and_gives_up(*first_);
+    acknowledges_break(*first_);
     other_.flags = smb::wire::header_flags::replay;
     EXPECT_EQ(close(other_, other_.create("f", how).file), nt_status::success);
     EXPECT_EQ(where_.server->gauges().opens, 2U) << "one for each of the two CREATEs without a GUID";
 }
 
 TEST_F(breaks, leave_no_open_to_a_session_that_ends_while_its_lost_channel_waits_for_them) {
-    polite_client second_of_other(where_);
+    compliant_client second_of_other(where_);
     ASSERT_EQ(second_of_other.bind_to(other_, "u", "p"), nt_status::success);
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.contexts.durable_v2.emplace();
     how.contexts.durable_v2->create_guid.bytes[0] = std::byte{7};
     const std::uint64_t lost = second_of_other.send_create("f", how);
     ASSERT_FALSE(second_of_other.is_answered(lost));
     second_of_other.close_connection();
     EXPECT_FALSE(other_.is_answered(waiting_)) << "the server has detected that the channel is lost";
-    std::vector<std::unique_ptr<polite_client>> copies;
+    std::vector<std::unique_ptr<compliant_client>> copies;
     for (std::size_t i = 0; i != smb::server::limits::channels_per_session_max; ++i) {
-        polite_client& one = *copies.emplace_back(std::make_unique<polite_client>(where_));
+        compliant_client& one = *copies.emplace_back(std::make_unique<compliant_client>(where_));
         (void)one.answer_to(one.send_copy(second_of_other.first_of_authentication()));
     }
     EXPECT_EQ(other_.call(command::logoff, smb::wire::logoff_args{}).status(), nt_status::success);
@@ -199,7 +199,7 @@ public:
 
     /// Returns whether the second channel survived.
     bool run() {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.disposition = smb::wire::create_disposition::create;  // a second CREATE would fail with
                                                                   // a collision
         how.oplock_level = smb::wire::oplock_level::batch;
@@ -235,7 +235,7 @@ public:
 private:
     // Uses the second channel while it exists, then the first.
     template <class Args>
-    polite_client::answer ask(command code, const Args& args) {
+    compliant_client::answer ask(command code, const Args& args) {
         if (not has_failed_) {
             auto answered = second_.call(code, args);
             if (not answered.bytes.empty()) return answered;
@@ -247,7 +247,7 @@ private:
         first_.flags = smb::wire::header_flags::none;
         return answered;
     }
-    void expect(const char* what, const polite_client::answer& said) {
+    void expect(const char* what, const compliant_client::answer& said) {
         EXPECT_EQ(said.status(), nt_status::success) << what << ": " << smb::wire::name_of(said.status());
     }
     bool fail(const char* what, nt_status why) {
@@ -255,8 +255,8 @@ private:
         return true;
     }
 
-    polite_client first_;
-    polite_client second_;
+    compliant_client first_;
+    compliant_client second_;
     bool has_failed_ = false;
 };
 
@@ -278,7 +278,7 @@ TEST(channels_that_die, have_every_request_carried_out_once_on_the_others) {
 }
 
 TEST_F(channels, reject_changes_sent_before_a_failure) {
-    polite_client second(where_);
+    compliant_client second(where_);
     ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
     const auto file = first_->create("f").file;
     const std::string text = "now";
@@ -300,7 +300,7 @@ void have_slow_files(smb::server::server_configuration& of) {
 class ends_of_opens : public two_channels {
 protected:
     ends_of_opens() : two_channels(have_slow_files) {
-        auto alone = polite_client::for_everything();
+        auto alone = compliant_client::for_everything();
         alone.share_access = smb::wire::share_access::none;
         file_ = first_->create("f", alone).file;
         const std::string text = "written";

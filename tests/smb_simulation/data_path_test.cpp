@@ -12,7 +12,7 @@
 #include "sluice/smb/wire/file/write.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // The data that READ returns on each of its I/O paths, and the choice of path if files and clients
 // misbehave.
@@ -74,7 +74,7 @@ protected:
         shares[0].source = directory_.path().string();  // not the volume in memory
         shares[0].volume = make_volume(*world_->loop);
         world_->server->replace_shares(std::move(shares));
-        client_ = std::make_unique<polite_client>(*world_);
+        client_ = std::make_unique<compliant_client>(*world_);
         ASSERT_EQ(client_->log_on("u", "p"), nt_status::success);
         ASSERT_EQ(client_->connect_tree("files"), nt_status::success);
         client_->credits_wanted = 512;
@@ -116,7 +116,7 @@ protected:
 
     scratch_directory directory_;
     std::unique_ptr<world> world_;
-    std::unique_ptr<polite_client> client_;
+    std::unique_ptr<compliant_client> client_;
     wire::file_id file_{};
 };
 

@@ -3,7 +3,7 @@
 
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/file/close.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // Changes of a directory's names between the lookup of a CREATE and its reply.
 
@@ -57,7 +57,7 @@ protected:
         shares.back().name = "files";
         shares.back().volume = std::move(volume);
         world_.server->replace_shares(std::move(shares));
-        client_ = std::make_unique<polite_client>(world_);
+        client_ = std::make_unique<compliant_client>(world_);
         EXPECT_EQ(client_->log_on("u", "p"), nt_status::success);
         EXPECT_EQ(client_->connect_tree("files"), nt_status::success);
     }
@@ -66,7 +66,7 @@ protected:
         world_.stop();
     }
     [[nodiscard]] wire::create_reply open_directory() {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.options = wire::create_options::directory_file;
         const wire::create_reply opened = client_->create("d", how);
         EXPECT_EQ(client_->call(command::close, wire::close_args{.file = opened.file}).status(),
@@ -76,7 +76,7 @@ protected:
 
     world world_;
     interrupted_volume* volume_ = nullptr;
-    std::unique_ptr<polite_client> client_;
+    std::unique_ptr<compliant_client> client_;
 };
 
 TEST_F(directory_status, is_asked_for_again_after_a_change_of_names_during_a_create) {
@@ -84,7 +84,7 @@ TEST_F(directory_status, is_asked_for_again_after_a_change_of_names_during_a_cre
     volume_->after_lookup = [this] {
         world_.clock.advance(1s);
         ASSERT_TRUE(volume_->inner().create("d/x", {}));
-        world_.server->context().names_of(*volume_, false).note_change();
+        world_.server->context().names_of(*volume_, false).record_change();
     };
     const wire::filetime begun = wire::filetime_of(world_.clock.utc_now());
     EXPECT_GT(open_directory().information.last_write_time, begun);

@@ -3,12 +3,12 @@
 #include <variant>
 
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/server/net/untold_grant.hpp"
+#include "sluice/smb/server/net/unsent_grant.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/oplock_break.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // Found by the simulation of several loops.
 
@@ -23,15 +23,15 @@ class break_of_an_oplock : public served {};
 // yet, ignore the break, and then assume that it has the oplock that the reply grants ([MS-SMB2]
 // 3.3.4.6).
 TEST_F(break_of_an_oplock, comes_on_the_channel_that_opened_the_file) {
-    polite_client second(where_);
+    compliant_client second(where_);
     ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
-    auto caching = polite_client::for_everything();
+    auto caching = compliant_client::for_everything();
     caching.oplock_level = smb::wire::oplock_level::level_2;
     ASSERT_EQ(second.create("f", caching).oplock_level, smb::wire::oplock_level::level_2);
-    polite_client other(where_, 2);
+    compliant_client other(where_, 2);
     ASSERT_EQ(other.log_on("u", "p"), nt_status::success);
     ASSERT_EQ(other.connect_tree("files"), nt_status::success);
-    auto overwriting = polite_client::for_everything();
+    auto overwriting = compliant_client::for_everything();
     overwriting.disposition = smb::wire::create_disposition::overwrite;
     (void)other.create("f", overwriting);
     (void)first_->is_answered(0);  // lets the break arrive
@@ -43,16 +43,16 @@ TEST_F(break_of_an_oplock, comes_on_the_channel_that_opened_the_file) {
 // answer that cannot come.
 TEST_F(break_of_an_oplock, follows_the_reply_that_grants_it_in_a_compound_that_waits_for_the_break) {
     using smb::wire::command;
-    auto caching = polite_client::for_everything();
+    auto caching = compliant_client::for_everything();
     caching.oplock_level = smb::wire::oplock_level::batch;
-    auto overwriting = polite_client::for_everything();
+    auto overwriting = compliant_client::for_everything();
     overwriting.disposition = smb::wire::create_disposition::overwrite;
     first_->begin_compound();
     const std::uint64_t first_create = first_->send_create("f", caching);
     const std::uint64_t second_create = first_->send_create("f", overwriting);
     const std::uint64_t last = first_->send(command::echo, smb::wire::echo_args{});
     first_->end_compound();
-    const polite_client::answer granted = first_->answer_to(first_create);
+    const compliant_client::answer granted = first_->answer_to(first_create);
     ASSERT_EQ(granted.status(), nt_status::success);
     const auto opened = smb::wire::decode_create_reply(granted.message()).value();
     EXPECT_EQ(opened.oplock_level, smb::wire::oplock_level::batch);
@@ -66,22 +66,22 @@ TEST_F(break_of_an_oplock, follows_the_reply_that_grants_it_in_a_compound_that_w
 
 TEST_F(break_of_an_oplock, follows_the_reply_that_returns_it_to_its_client) {
     using smb::wire::command;
-    auto caching = polite_client::for_everything();
+    auto caching = compliant_client::for_everything();
     caching.oplock_level = smb::wire::oplock_level::batch;
     caching.contexts.durable = true;
-    auto again = polite_client::for_everything();
+    auto again = compliant_client::for_everything();
     again.contexts.durable_reconnect = first_->create("f", caching).file;
     first_->close_connection();
-    polite_client back(where_);
+    compliant_client back(where_);
     ASSERT_EQ(back.log_on("u", "p"), nt_status::success);
     ASSERT_EQ(back.connect_tree("files"), nt_status::success);
-    auto overwriting = polite_client::for_everything();
+    auto overwriting = compliant_client::for_everything();
     overwriting.disposition = smb::wire::create_disposition::overwrite;
     back.begin_compound();
     const std::uint64_t returned = back.send_create("f", again);
     const std::uint64_t second_create = back.send_create("f", overwriting);
     back.end_compound();
-    const polite_client::answer granted = back.answer_to(returned);
+    const compliant_client::answer granted = back.answer_to(returned);
     ASSERT_EQ(granted.status(), nt_status::success);
     const auto opened = smb::wire::decode_create_reply(granted.message()).value();
     EXPECT_EQ(opened.oplock_level, smb::wire::oplock_level::batch);
@@ -96,28 +96,28 @@ TEST_F(break_of_an_oplock, follows_the_reply_that_returns_it_to_its_client) {
 
 // The reply says that the client has the oplock; so a break has to follow that takes it away.
 TEST_F(break_of_an_oplock, that_times_out_before_the_reply_that_grants_it_says_that_nothing_is_left) {
-    auto caching = polite_client::for_everything();
+    auto caching = compliant_client::for_everything();
     caching.oplock_level = smb::wire::oplock_level::batch;
     const auto opened = first_->create("f", caching);
     smb::server::server_context& host = server_of_test().context();
     const auto one = host.opens.find_persistent(opened.file.persistent_part.value());
     ASSERT_NE(one, nullptr);
-    std::optional<smb::server::untold_grant> reply;  // stands for one that is not sent yet
+    std::optional<smb::server::unsent_grant> reply;  // stands for one that is not sent yet
     {
         const smb::server::file_section held(*one->file);
         const auto& its = one->in_file(held).lease;
-        ++its->untold_grants;
+        ++its->unsent_grants;
         reply.emplace(host, its);
     }
-    polite_client other(where_, 2);
+    compliant_client other(where_, 2);
     ASSERT_EQ(other.log_on("u", "p"), nt_status::success);
     ASSERT_EQ(other.connect_tree("files"), nt_status::success);
     EXPECT_EQ(other.create("f").oplock_level, smb::wire::oplock_level::none) << "after the time limit";
     EXPECT_FALSE(first_->is_answered(smb::wire::notification_message_id));
     reply.reset();
     ASSERT_TRUE(first_->is_answered(smb::wire::notification_message_id));
-    const auto told = first_->answer_to(smb::wire::notification_message_id);
-    const auto message = smb::wire::decode_oplock_break_reply(told.message());
+    const auto notification = first_->answer_to(smb::wire::notification_message_id);
+    const auto message = smb::wire::decode_oplock_break_reply(notification.message());
     ASSERT_TRUE(message);
     const auto* const of_oplock = std::get_if<smb::wire::oplock_break>(&message->sent);
     ASSERT_NE(of_oplock, nullptr);

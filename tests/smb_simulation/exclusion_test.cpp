@@ -12,7 +12,7 @@
 #include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // Share modes, locks and caching belong to a file, independent of the share through which it is
 // open.
@@ -71,30 +71,30 @@ protected:
         add("inner", scratch_.path() / "inner", false);
         world_.server->replace_shares(std::move(shares));
     }
-    std::unique_ptr<polite_client> connect(std::string_view share) {
-        auto fresh = std::make_unique<polite_client>(world_, next_seed_++);
+    std::unique_ptr<compliant_client> connect(std::string_view share) {
+        auto fresh = std::make_unique<compliant_client>(world_, next_seed_++);
         EXPECT_EQ(fresh->log_on("u", "p"), nt_status::success);
         EXPECT_EQ(fresh->connect_tree(share), nt_status::success);
         return fresh;
     }
 
     static wire::create_args alone() {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.share_access = wire::share_access::none;
         return how;
     }
     static wire::create_args reading() {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.desired_access = wire::file_generic_read;
         how.disposition = wire::create_disposition::open;
         return how;
     }
     static wire::create_args directory() {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.options = wire::create_options::directory_file;
         return how;
     }
-    static nt_status lock(polite_client& by, const wire::file_id& file) {
+    static nt_status lock(compliant_client& by, const wire::file_id& file) {
         const auto element = wire::encode_lock_element(
             {.offset_bytes = 0,
              .length_bytes = 100,
@@ -104,12 +104,12 @@ protected:
                   wire::lock_args{.file = file, .elements = wire::lock_list(std::span(&element, 1))})
             .status();
     }
-    static nt_status close(polite_client& by, const wire::create_reply& one) {
+    static nt_status close(compliant_client& by, const wire::create_reply& one) {
         return by.call(command::close, wire::close_args{.file = one.file}).status();
     }
     template <class Information>
-    static nt_status set(polite_client& by, const wire::create_reply& one, wire::file_information_class what,
-                         const Information& information) {
+    static nt_status set(compliant_client& by, const wire::create_reply& one,
+                         wire::file_information_class what, const Information& information) {
         std::array<std::byte, 256> room{};
         byte_writer writer(room);
         (void)encode(writer, information);
@@ -120,10 +120,10 @@ protected:
                                                          .input = *writer.finish()})
             .status();
     }
-    static nt_status rename(polite_client& by, const wire::create_reply& one, const std::string& target) {
+    static nt_status rename(compliant_client& by, const wire::create_reply& one, const std::string& target) {
         return set(by, one, wire::file_information_class::rename, wire::rename_information{.target = target});
     }
-    static nt_status dispose(polite_client& by, const wire::create_reply& one) {
+    static nt_status dispose(compliant_client& by, const wire::create_reply& one) {
         return set(by, one, wire::file_information_class::disposition,
                    wire::disposition_information{.delete_on_close = true});
     }
@@ -131,7 +131,7 @@ protected:
     scratch_directory scratch_;
     world world_;
     std::uint64_t next_seed_ = 1;
-    std::unique_ptr<polite_client> first_;
+    std::unique_ptr<compliant_client> first_;
 };
 
 TEST_F(exclusion, of_share_modes_applies_through_another_share) {
@@ -152,7 +152,7 @@ TEST_F(exclusion, of_locks_applies_through_another_share) {
 }
 
 TEST_F(exclusion, of_caching_applies_through_another_share) {
-    auto caching = polite_client::for_everything();
+    auto caching = compliant_client::for_everything();
     caching.oplock_level = wire::oplock_level::batch;
     const auto held = first_->create("f", caching);
     ASSERT_EQ(held.oplock_level, wire::oplock_level::batch);
@@ -238,7 +238,7 @@ TEST_F(exclusion, keeps_a_directory_from_being_renamed_while_a_file_in_it_is_ope
 // A rename of the directory waits for the handle of the file, and keeps its state; the file is
 // removed, and its inode is reused before the rename continues.
 TEST_F(exclusion, does_not_pass_from_a_removed_file_to_the_next_file_with_its_inode) {
-    auto caching = polite_client::for_everything();
+    auto caching = compliant_client::for_everything();
     caching.oplock_level = wire::oplock_level::batch;
     for (int i = 0; i != 20; ++i) {
         const auto held = first_->create("inner\\f", caching);
@@ -302,9 +302,9 @@ protected:
 };
 
 TEST_F(two_images, with_the_same_serial_number_do_not_exclude_each_other) {
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.share_access = wire::share_access::none;
-    polite_client client(world_);
+    compliant_client client(world_);
     ASSERT_EQ(client.log_on("u", "p"), nt_status::success);
     for (const char* const share : {"image1", "image2"}) {
         ASSERT_EQ(client.connect_tree(share), nt_status::success);

@@ -1,7 +1,7 @@
 #include "sluice/smb/server/core/loop_activity.hpp"
 #include "sluice/smb/server/report/loop_watchdog.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // The work that a loop stores for its watchdog.
 
@@ -35,7 +35,7 @@ protected:
     world where_{io::simulation_options{.seed = 1}, 1, nullptr, nullptr, &watchdog_};
     server::loop_activity activity_{*where_.loop};
     const server::loop_activity::use here_{activity_, 1};
-    std::optional<polite_client> client_{std::in_place, where_};
+    std::optional<compliant_client> client_{std::in_place, where_};
 };
 
 TEST_F(work_of_a_loop, names_the_command_and_the_share_of_the_last_request) {

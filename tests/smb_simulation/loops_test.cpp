@@ -5,7 +5,7 @@
 #include "sluice/io/best_available.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "tests/smb_client/channel_storm.hpp"
-#include "tests/smb_simulation/clients/unruly_client.hpp"
+#include "tests/smb_simulation/clients/nonconforming_client.hpp"
 #include "tests/smb_simulation/world/server_on_loops.hpp"
 
 // A server on several real loops, and clients that carry out all operations on the same files in
@@ -38,11 +38,11 @@ struct outcome {
     std::string complaint;
 };
 
-void misbehave(io::socket_handle socket, const clock_source& clock, const unruly_client::habits& how,
+void misbehave(io::socket_handle socket, const clock_source& clock, const nonconforming_client::habits& how,
                outcome& into) {
     const auto loop = io::best_available().value();
     ASSERT_TRUE(socket.set_multiplexer(loop.get()));
-    unruly_client client(*loop, std::move(socket), clock, how);
+    nonconforming_client client(*loop, std::move(socket), clock, how);
     io::sync_wait(*loop, client.live());
     into = {client.replies(), client.successes(), client.complaint()};
 }

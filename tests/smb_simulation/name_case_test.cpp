@@ -2,7 +2,7 @@
 
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // Requests that would create a name that exists in another case. The server first searches for the
 // exact name.
@@ -42,14 +42,14 @@ protected:
         std::filesystem::remove_all(root_);
     }
 
-    std::unique_ptr<polite_client> connect(std::string_view share) {
-        auto fresh = std::make_unique<polite_client>(world_, next_seed_++);
+    std::unique_ptr<compliant_client> connect(std::string_view share) {
+        auto fresh = std::make_unique<compliant_client>(world_, next_seed_++);
         EXPECT_EQ(fresh->log_on("u", "p"), nt_status::success);
         EXPECT_EQ(fresh->connect_tree(share), nt_status::success);
         return fresh;
     }
     static wire::create_args with(create_disposition disposition) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.disposition = disposition;
         return how;
     }
@@ -63,7 +63,7 @@ protected:
     world world_;
     std::filesystem::path root_;
     std::uint64_t next_seed_ = 1;
-    std::unique_ptr<polite_client> client_;
+    std::unique_ptr<compliant_client> client_;
 };
 
 TEST_F(name_in_another_case, is_opened_by_requests_that_would_create_it) {

@@ -9,7 +9,7 @@
 #include "sluice/smb/wire/file/read.hpp"
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/vfs/node_names.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // A server alongside another server, which the tests simulate with answers at the worst times.
 
@@ -28,9 +28,9 @@ public:
         return std::make_unique<seen_file>(*this);
     }
 
-    std::function<void()> before_raise;                   // called once
-    std::deque<result<share_mode_lock_byte>> in_the_way;  // the next answers; afterwards
-                                                          // there are no conflicts
+    std::function<void()> before_raise;                    // called once
+    std::deque<result<share_mode_lock_byte>> conflicting;  // the next answers; afterwards
+                                                           // there are no conflicts
     unsigned open_for_seals = 0;  // how often it still has a file open when it is sealed
     bool has_locked = false;      // has locked every byte of every file
     unsigned exclusive_claims = 0;
@@ -41,9 +41,9 @@ private:
         explicit seen_file(played_server& by) noexcept : by_(by) {}
         result<share_mode_lock_byte> raise(share_mode_lock_byte, share_mode_lock_byte) noexcept override {
             if (const auto act = std::exchange(by_.before_raise, nullptr)) act();
-            if (by_.in_the_way.empty()) return share_mode_lock_byte::none;
-            const result<share_mode_lock_byte> said = by_.in_the_way.front();
-            by_.in_the_way.pop_front();
+            if (by_.conflicting.empty()) return share_mode_lock_byte::none;
+            const result<share_mode_lock_byte> said = by_.conflicting.front();
+            by_.conflicting.pop_front();
             return said;
         }
         void lower(share_mode_lock_byte) noexcept override {}
@@ -74,7 +74,7 @@ protected:
         world_.stop();
     }
 
-    nt_status create(wire::create_args how = polite_client::for_everything()) {
+    nt_status create(wire::create_args how = compliant_client::for_everything()) {
         return client_->answer_to(client_->send_create("file", how)).status();
     }
     nt_status close(const wire::file_id& of) {
@@ -92,30 +92,30 @@ protected:
 
     played_server other_;
     world world_{io::simulation_options{.seed = 1}, 1, nullptr, &other_};
-    std::unique_ptr<polite_client> client_ = std::make_unique<polite_client>(world_);
+    std::unique_ptr<compliant_client> client_ = std::make_unique<compliant_client>(world_);
     wire::raw_lock_element element_ = wire::encode_lock_element(
         {.offset_bytes = 0, .length_bytes = 1, .flags = wire::lock_flags::exclusive});
 };
 
 TEST_F(peers, that_inspect_a_file_are_awaited_but_not_indefinitely) {
-    other_.in_the_way.assign(5, busy());
+    other_.conflicting.assign(5, busy());
     EXPECT_EQ(create(), nt_status::success) << "created once";
-    other_.in_the_way.assign(5, busy());
+    other_.conflicting.assign(5, busy());
     EXPECT_EQ(create(), nt_status::success);
-    other_.in_the_way.assign(1000, busy());
+    other_.conflicting.assign(1000, busy());
     EXPECT_EQ(create(), nt_status::sharing_violation);
-    EXPECT_GT(other_.in_the_way.size(), 900U);
-    EXPECT_LT(other_.in_the_way.size(), 990U);
+    EXPECT_GT(other_.conflicting.size(), 900U);
+    EXPECT_LT(other_.conflicting.size(), 990U);
 }
 
 TEST_F(peers, report_conflicts_and_other_errors_are_failures) {
-    other_.in_the_way = {share_mode_lock_byte::denies_reading};
+    other_.conflicting = {share_mode_lock_byte::denies_reading};
     EXPECT_EQ(create(), nt_status::sharing_violation);
-    other_.in_the_way = {share_mode_lock_byte::goes};
+    other_.conflicting = {share_mode_lock_byte::goes};
     EXPECT_EQ(create(), nt_status::delete_pending);
-    other_.in_the_way = {failure({ENOLCK, "raise"})};
+    other_.conflicting = {failure({ENOLCK, "raise"})};
     EXPECT_EQ(create(), nt_status::insufficient_resources);
-    other_.in_the_way = {share_mode_lock_byte::none, share_mode_lock_byte::denies_reading};
+    other_.conflicting = {share_mode_lock_byte::none, share_mode_lock_byte::denies_reading};
     EXPECT_EQ(client_->answer_to(client_->send_create("file:stream")).status(), nt_status::sharing_violation)
         << "the peers of the file are also asked for a stream";
 }
@@ -126,13 +126,13 @@ TEST_F(peers, that_remove_a_file_while_it_is_opened_leave_no_open_of_an_unnamed_
     EXPECT_EQ(client_->create("file").action, wire::create_action::created);
     EXPECT_TRUE(found());
     other_.before_raise = [this] { EXPECT_TRUE(vfs::remove(**found())); };
-    wire::create_args existing = polite_client::for_everything();
+    wire::create_args existing = compliant_client::for_everything();
     existing.disposition = wire::create_disposition::open;
     EXPECT_EQ(create(existing), nt_status::object_name_not_found);
 }
 
 TEST_F(peers, keep_a_file_pending_removal_until_they_have_closed_it) {
-    wire::create_args doomed = polite_client::for_everything();
+    wire::create_args doomed = compliant_client::for_everything();
     doomed.options = wire::create_options::delete_on_close;
     const wire::file_id file = client_->create("file", doomed).file;
     other_.open_for_seals = 10;
@@ -146,7 +146,7 @@ TEST_F(peers, keep_a_file_pending_removal_until_they_have_closed_it) {
 }
 
 TEST_F(peers, do_not_keep_a_file_pending_removal_when_the_server_ends) {
-    wire::create_args doomed = polite_client::for_everything();
+    wire::create_args doomed = compliant_client::for_everything();
     doomed.options = wire::create_options::delete_on_close;
     const wire::file_id file = client_->create("file", doomed).file;
     other_.open_for_seals = 1000;
@@ -161,7 +161,7 @@ TEST_F(peers, that_replace_a_file_while_it_is_created_have_their_file_opened_and
         EXPECT_TRUE(vfs::remove(**found()));
         EXPECT_TRUE(world_.server->context().shares.current()->front()->volume().create("file", {}));
     };
-    wire::create_args fresh = polite_client::for_everything();
+    wire::create_args fresh = compliant_client::for_everything();
     fresh.disposition = wire::create_disposition::create;
     EXPECT_EQ(create(fresh), nt_status::object_name_collision);
     EXPECT_TRUE(found());
@@ -179,7 +179,7 @@ TEST_F(peers, identify_files_by_inode_so_that_none_becomes_a_link) {
 }
 
 TEST_F(peers, prevent_client_caching) {
-    wire::create_args greedy = polite_client::for_everything();
+    wire::create_args greedy = compliant_client::for_everything();
     greedy.oplock_level = wire::oplock_level::batch;
     EXPECT_EQ(client_->create("file", greedy).oplock_level, wire::oplock_level::none);
 }

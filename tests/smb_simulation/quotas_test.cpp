@@ -21,16 +21,16 @@ protected:
         for (std::size_t i = 0; i != count; ++i)
             silent_.push_back(where_.connect(address(from)));
     }
-    static nt_status open(polite_client& by, const std::string& name, bool is_directory = false,
+    static nt_status open(compliant_client& by, const std::string& name, bool is_directory = false,
                           wire::file_id* made = nullptr) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         if (is_directory) how.options = wire::create_options::directory_file;
         const auto said = by.answer_to(by.send_create(name, how));
         if (said.status() == nt_status::success and made != nullptr)
             *made = wire::decode_create_reply(said.message()).value().file;
         return said.status();
     }
-    static nt_status lock(polite_client& by, const wire::file_id& file, std::uint64_t offset,
+    static nt_status lock(compliant_client& by, const wire::file_id& file, std::uint64_t offset,
                           bool waits = false) {
         const auto at_once = waits ? wire::lock_flags::none : wire::lock_flags::fail_immediately;
         const wire::raw_lock_element element = wire::encode_lock_element(
@@ -38,7 +38,7 @@ protected:
         const wire::lock_args args{.file = file, .elements = wire::lock_list(std::span(&element, 1))};
         return by.call(command::lock, args).status();
     }
-    static std::uint64_t watch(polite_client& by, const wire::file_id& directory) {
+    static std::uint64_t watch(compliant_client& by, const wire::file_id& directory) {
         return by.send(
             command::change_notify,
             wire::change_notify_args{
@@ -47,7 +47,7 @@ protected:
 };
 
 TEST_F(quotas, silent_connections_of_one_address_are_closed_for_a_client_of_another) {
-    polite_client& early = connect("10.0.0.2");
+    compliant_client& early = connect("10.0.0.2");
     connect_silently(5 * bound);
     EXPECT_EQ(where_.server->context().admission.connections_without_session(), bound);
     EXPECT_GT(rejections(limit::connections_without_session), 0U);
@@ -59,7 +59,7 @@ TEST_F(quotas, silent_connections_of_one_address_are_closed_for_a_client_of_anot
 TEST_F(quotas, unfinished_sessions_of_one_address_are_dropped_for_a_client_of_another) {
     std::size_t begun = 0;
     for (int i = 0; i != 3; ++i) {
-        polite_client& attacker = connect();
+        compliant_client& attacker = connect();
         for (int tried = 0; tried != 50; ++tried)
             if (attacker.begin_session() == nt_status::more_processing_required) ++begun;
     }
@@ -70,7 +70,7 @@ TEST_F(quotas, unfinished_sessions_of_one_address_are_dropped_for_a_client_of_an
 }
 
 TEST_F(quotas, too_many_unfinished_sessions_of_one_connection_end_the_oldest) {
-    polite_client& attacker = connect();
+    compliant_client& attacker = connect();
     for (std::size_t i = 0; i != server::limits::sessions_in_progress_per_connection_max; ++i)
         ASSERT_EQ(attacker.begin_session(), nt_status::more_processing_required) << i;
     EXPECT_EQ(where_.server->context().admission.sessions_in_progress(), bound) << "the oldest of them ended";
@@ -94,8 +94,8 @@ TEST_F(quotas, a_user_with_too_many_sessions_is_not_treated_like_a_password_gues
 }
 
 TEST_F(quotas, opens_of_a_user_are_rejected_while_others_can_open) {
-    polite_client& greedy = log_on("greedy");
-    polite_client& honest = log_on("honest");
+    compliant_client& greedy = log_on("greedy");
+    compliant_client& honest = log_on("honest");
     std::size_t opened = 0;
     while (open(greedy, std::to_string(opened)) == nt_status::success)
         ASSERT_LT(++opened, bound);
@@ -108,7 +108,7 @@ TEST_F(quotas, opens_of_a_user_are_rejected_while_others_can_open) {
 }
 
 TEST_F(quotas, opens_that_end_can_be_replaced) {
-    polite_client& greedy = log_on("greedy");
+    compliant_client& greedy = log_on("greedy");
     for (int i = 0; i != 100; ++i) {
         wire::file_id file{};
         ASSERT_EQ(open(greedy, "f", false, &file), nt_status::success) << i;
@@ -118,8 +118,8 @@ TEST_F(quotas, opens_that_end_can_be_replaced) {
 }
 
 TEST_F(quotas, locks_of_a_user_are_rejected_while_others_can_lock) {
-    polite_client& greedy = log_on("greedy");
-    polite_client& honest = log_on("honest");
+    compliant_client& greedy = log_on("greedy");
+    compliant_client& honest = log_on("honest");
     wire::file_id of_greedy{};
     wire::file_id of_honest{};
     ASSERT_EQ(open(greedy, "f", false, &of_greedy), nt_status::success);
@@ -137,7 +137,7 @@ TEST_F(quotas, locks_of_a_user_are_rejected_while_others_can_lock) {
 }
 
 TEST_F(quotas, an_open_created_at_the_lock_limit_can_lock_after_others_unlock) {
-    polite_client& greedy = log_on("greedy");
+    compliant_client& greedy = log_on("greedy");
     server::client_quotas& all = where_.server->context().quotas;
     server::quota_hold most = all.take(all.user("greedy"), limit::locks, bound / 2);
     const server::quota_hold of_other = all.take(all.user("honest"), limit::locks, bound / 4);
@@ -149,8 +149,8 @@ TEST_F(quotas, an_open_created_at_the_lock_limit_can_lock_after_others_unlock) {
 }
 
 TEST_F(quotas, requests_of_a_user_that_wait_are_rejected_while_those_of_others_can_wait) {
-    polite_client& greedy = log_on("greedy");
-    polite_client& honest = log_on("honest");
+    compliant_client& greedy = log_on("greedy");
+    compliant_client& honest = log_on("honest");
     wire::file_id of_greedy{};
     wire::file_id of_honest{};
     ASSERT_EQ(open(greedy, "d", true, &of_greedy), nt_status::success);
@@ -165,8 +165,8 @@ TEST_F(quotas, requests_of_a_user_that_wait_are_rejected_while_those_of_others_c
 }
 
 TEST_F(quotas, watches_of_a_user_are_rejected_while_others_can_watch) {
-    polite_client& greedy = log_on("greedy");
-    polite_client& honest = log_on("honest");
+    compliant_client& greedy = log_on("greedy");
+    compliant_client& honest = log_on("honest");
     std::vector<wire::file_id> directories(3);
     // A smaller bound than that for opens, because the watched directories count as opens.
     const server::client_reference by = where_.server->context().quotas.user("greedy");
@@ -181,7 +181,7 @@ TEST_F(quotas, watches_of_a_user_are_rejected_while_others_can_watch) {
 }
 
 TEST_F(quotas, queued_changes_beyond_the_memory_of_a_user_are_dropped_and_its_client_must_list) {
-    polite_client& greedy = log_on("greedy");
+    compliant_client& greedy = log_on("greedy");
     wire::file_id directory{};
     ASSERT_EQ(open(greedy, "d", true, &directory), nt_status::success);
     const std::uint64_t first = watch(greedy, directory);
@@ -195,7 +195,7 @@ TEST_F(quotas, queued_changes_beyond_the_memory_of_a_user_are_dropped_and_its_cl
 }
 
 TEST_F(quotas, queued_changes_count_for_a_watch_begun_at_the_memory_limit_of_its_user) {
-    polite_client& greedy = log_on("greedy");
+    compliant_client& greedy = log_on("greedy");
     server::client_quotas& all = where_.server->context().quotas;
     const server::quota_hold most = all.take(all.user("greedy"), limit::queued_change_bytes, bound / 2);
     const server::quota_hold other = all.take(all.user("honest"), limit::queued_change_bytes, bound / 4);
@@ -209,7 +209,7 @@ TEST_F(quotas, queued_changes_count_for_a_watch_begun_at_the_memory_limit_of_its
 }
 
 TEST_F(quotas, tree_connections_of_a_user_are_rejected_while_others_can_connect) {
-    polite_client& greedy = log_on("greedy");
+    compliant_client& greedy = log_on("greedy");
     std::size_t connected = 1;
     while (greedy.connect_tree("files") == nt_status::success)
         ASSERT_LT(++connected, bound);
@@ -218,8 +218,8 @@ TEST_F(quotas, tree_connections_of_a_user_are_rejected_while_others_can_connect)
 }
 
 TEST_F(quotas, durable_opens_beyond_the_share_of_a_user_end_with_their_connection) {
-    polite_client& greedy = log_on("greedy");
-    auto how = polite_client::for_everything();
+    compliant_client& greedy = log_on("greedy");
+    auto how = compliant_client::for_everything();
     how.oplock_level = wire::oplock_level::batch;
     how.contexts.durable = true;
     const server::client_reference by = where_.server->context().quotas.user("greedy");
@@ -228,14 +228,14 @@ TEST_F(quotas, durable_opens_beyond_the_share_of_a_user_end_with_their_connectio
     for (int i = 0; i != 3; ++i)
         (void)greedy.create(std::to_string(i), how);
     greedy.close_connection();
-    polite_client& honest = log_on("honest");
+    compliant_client& honest = log_on("honest");
     EXPECT_EQ(honest.call(command::echo, wire::echo_args{}).status(), nt_status::success);
     EXPECT_EQ(where_.server->gauges().opens, 1U) << "one is kept";
     EXPECT_EQ(rejections(limit::kept_opens), 2U);
 }
 
 TEST_F(quotas, the_connection_with_most_memory_of_the_user_with_most_is_closed_when_memory_runs_out) {
-    polite_client& honest = log_on("honest");
+    compliant_client& honest = log_on("honest");
     for (int i = 0; i != 4; ++i)
         log_on("greedy").announce_frame(900'000);  // 1 MiB each, as reserved
     EXPECT_EQ(rejections(limit::buffer_bytes), 0U);

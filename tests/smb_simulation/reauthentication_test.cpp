@@ -5,7 +5,7 @@
 #include "sluice/smb/wire/file/read.hpp"
 #include "sluice/smb/wire/file/write.hpp"
 #include "sluice/smb/wire/message/logoff.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // The identity of a session before and after a reauthentication, in each state of the session:
 // every cell of the tables in docs/formats/smb2_reauthentication.md. Also, the end of all resources
@@ -113,11 +113,11 @@ protected:
         where_->admit(std::vector<std::string>{"u", "v"});
         if (old == identity::guest) where_->accounts.guest = "u";
         create_file();
-        client_ = std::make_unique<polite_client>(*where_);
+        client_ = std::make_unique<compliant_client>(*where_);
         ASSERT_EQ(client_->log_on(old == identity::anonymous ? "" : "u", "p"), nt_status::success);
         ASSERT_EQ(client_->connect_tree("files"), nt_status::success);
         id_ = client_->stands().session;
-        auto reading = polite_client::for_everything();
+        auto reading = compliant_client::for_everything();
         reading.desired_access = smb::wire::file_generic_read;
         file_ = client_->create("a", reading).file;
         if (old == identity::unproved) ASSERT_EQ(client_->log_on("", ""), nt_status::success);
@@ -125,7 +125,7 @@ protected:
     }
     // Done as a user, because guests and anonymous clients may only read.
     void create_file() {
-        polite_client owner(*where_);
+        compliant_client owner(*where_);
         ASSERT_EQ(owner.log_on("v", "p"), nt_status::success);
         ASSERT_EQ(owner.connect_tree("files"), nt_status::success);
         (void)owner.create("a");
@@ -141,7 +141,7 @@ protected:
         EXPECT_EQ(where_->server->end_sessions_of_removed_users(), 1U);
     }
 
-    [[nodiscard]] nt_status renew(polite_client& by, renewal how, bool is_binding) {
+    [[nodiscard]] nt_status renew(compliant_client& by, renewal how, bool is_binding) {
         if (how == renewal::other_domain) by.domain = "ELSEWHERE";
         if (how == renewal::other_kind) {
             std::string& guest = where_->accounts.guest;
@@ -161,7 +161,7 @@ protected:
         if (found.empty()) return std::nullopt;
         return found.front();
     }
-    [[nodiscard]] nt_status read(polite_client& by) const {
+    [[nodiscard]] nt_status read(compliant_client& by) const {
         return by.call(command::read, smb::wire::read_args{.file = file_, .length_bytes = 1}).status();
     }
 
@@ -188,7 +188,7 @@ protected:
         if (state == phase::gone) (void)client_->call(command::logoff, smb::wire::logoff_args{});
         const std::optional<session_status> before = session();
         const bool is_binding = state == phase::binding or state == phase::binding_expired;
-        std::optional<polite_client> second;
+        std::optional<compliant_client> second;
         if (is_binding) second.emplace(*where_);
         EXPECT_EQ(renew(is_binding ? *second : *client_, how, is_binding), expected.status);
         expect(expected.becomes, before);
@@ -205,7 +205,7 @@ protected:
     }
 
     std::unique_ptr<world> where_;
-    std::unique_ptr<polite_client> client_;
+    std::unique_ptr<compliant_client> client_;
     std::uint64_t id_ = 0;
     smb::wire::file_id file_{};
 };
@@ -244,7 +244,7 @@ TEST_F(reauthentication, is_a_first_authentication_while_the_session_is_in_progr
         begin(identity::account);
         if (as == identity::guest) where_->accounts.guest = "v";
         if (as == identity::removed) where_->admit("u");
-        std::optional<polite_client> other(std::in_place, *where_);
+        std::optional<compliant_client> other(std::in_place, *where_);
         EXPECT_EQ(other->log_on(as == identity::anonymous ? "" : "v", "p"), status);
         EXPECT_EQ(where_->server->gauges().sessions, status == nt_status::success ? 2U : 1U);
         other.reset();
@@ -299,7 +299,7 @@ TEST_F(removed_user, includes_a_user_whose_password_was_changed) {
 }
 
 TEST_F(removed_user, is_no_longer_served_on_any_channel) {
-    polite_client second(where_);
+    compliant_client second(where_);
     ASSERT_EQ(second.bind_to(client(), "u", "p"), nt_status::success);
     const auto file = client().create("a").file;
     remove();
@@ -312,7 +312,7 @@ TEST_F(removed_user, is_no_longer_served_on_any_channel) {
 
 TEST_F(removed_user, does_not_affect_other_sessions) {
     where_.admit(std::vector<std::string>{"u", "v"});
-    polite_client other(where_);
+    compliant_client other(where_);
     ASSERT_EQ(other.log_on("v", "p"), nt_status::success);
     ASSERT_EQ(other.connect_tree("files"), nt_status::success);
     where_.admit("v");
@@ -322,7 +322,7 @@ TEST_F(removed_user, does_not_affect_other_sessions) {
 }
 
 TEST_F(removed_user, is_informed_of_the_end_of_its_watches_and_pending_locks) {
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.options = smb::wire::create_options::directory_file;
     const auto directory = client().create("d", how).file;
     const std::uint64_t watching = client().send(
@@ -348,7 +348,7 @@ TEST_F(removed_user, is_informed_of_the_end_of_its_watches_and_pending_locks) {
 }
 
 TEST_F(removed_user, loses_durable_opens_with_and_without_a_connection) {
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.oplock_level = smb::wire::oplock_level::batch;
     how.contexts.durable = true;
     const auto kept = client().create("a", how);
@@ -356,7 +356,7 @@ TEST_F(removed_user, loses_durable_opens_with_and_without_a_connection) {
     client().close_connection();
     where_.clock.advance(std::chrono::seconds(1));
 
-    polite_client back(where_);
+    compliant_client back(where_);
     ASSERT_EQ(back.log_on("u", "p"), nt_status::success);
     ASSERT_EQ(back.connect_tree("files"), nt_status::success);
     ASSERT_TRUE(back.create("b", how).contexts.durable);
@@ -365,17 +365,17 @@ TEST_F(removed_user, loses_durable_opens_with_and_without_a_connection) {
     EXPECT_EQ(server_of_test().gauges().opens, 0U);
 
     where_.admit("u");
-    polite_client again(where_);
+    compliant_client again(where_);
     ASSERT_EQ(again.log_on("u", "p"), nt_status::success) << "a user of that name is admitted again";
     ASSERT_EQ(again.connect_tree("files"), nt_status::success);
-    auto claim = polite_client::for_everything();
+    auto claim = compliant_client::for_everything();
     claim.oplock_level = smb::wire::oplock_level::batch;
     claim.contexts.durable_reconnect = kept.file;
     EXPECT_EQ(again.answer_to(again.send_create("a", claim)).status(), nt_status::object_name_not_found);
 }
 
 TEST_F(removed_user, cannot_complete_the_binding_of_a_channel) {
-    polite_client second(where_);
+    compliant_client second(where_);
     second.stand(client().stands());
     remove();
     EXPECT_EQ(second.bind_to(client(), "u", "p"), nt_status::user_session_deleted);

@@ -3,7 +3,7 @@
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/lock.hpp"
 #include "sluice/smb/wire/file/query_info.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // A CREATE that is repeated, because its reply may have been lost ([MS-SMB2] 3.3.5.9.10).
 
@@ -17,7 +17,7 @@ using smb::wire::nt_status;
 class replay : public served {
 protected:
     static smb::wire::create_args repeatable() {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.oplock_level = smb::wire::oplock_level::none;
         how.contexts.durable_v2.emplace();
         how.contexts.durable_v2->create_guid.bytes[0] = std::byte{7};
@@ -48,7 +48,7 @@ protected:
         : served(adjust), second_(where_) {
         EXPECT_EQ(second_.log_on("u", "p"), nt_status::success);
         EXPECT_EQ(second_.connect_tree("files"), nt_status::success);
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.oplock_level = smb::wire::oplock_level::batch;
         how.contexts.durable = true;
         file_ = first_->create("f", how).file;
@@ -58,7 +58,7 @@ protected:
         waiting_ = second_.send_create("f", again);
     }
 
-    polite_client second_;
+    compliant_client second_;
     smb::wire::file_id file_{};
     std::uint64_t waiting_ = 0;
 };
@@ -105,10 +105,10 @@ class coming_back_with_a_lock : public served {
 protected:
     // Returns the status of the reconnect.
     nt_status after_losing(smb::wire::lease_state held) {
-        polite_client second(where_);
+        compliant_client second(where_);
         EXPECT_EQ(second.log_on("u", "p"), nt_status::success);
         EXPECT_EQ(second.connect_tree("files"), nt_status::success);
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.oplock_level = smb::wire::oplock_level::lease;
         how.contexts.lease = {.key = {}, .state = held};
         how.contexts.durable = true;

@@ -3,7 +3,7 @@
 #include "sluice/smb/wire/file/set_info.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // Requests that start again because another client caches the file, and a client that caches it
 // again each time.
@@ -25,8 +25,8 @@ protected:
     }
 
     // Returns a CREATE with a handle lease of its own.
-    wire::create_args cached(wire::share_access share = polite_client::for_everything().share_access) {
-        auto how = polite_client::for_everything();
+    wire::create_args cached(wire::share_access share = compliant_client::for_everything().share_access) {
+        auto how = compliant_client::for_everything();
         how.share_access = share;
         how.oplock_level = wire::oplock_level::lease;
         how.contexts.lease =
@@ -71,7 +71,7 @@ protected:
         return exchanges;
     }
 
-    polite_client holder_;
+    compliant_client holder_;
     std::uint64_t leases_ = 0;
 };
 
@@ -85,7 +85,7 @@ TEST_F(requests_that_start_again, end_although_the_holder_opens_the_file_alone_e
 
 TEST_F(requests_that_start_again, end_although_the_holder_caches_the_renamed_file_each_time) {
     const wire::file_id file = client().create("f").file;
-    const auto shared = polite_client::for_everything().share_access;
+    const auto shared = compliant_client::for_everything().share_access;
     const wire::file_id held = holder_.create("f", cached()).file;
     const std::uint64_t waiting = send_rename(file);
     EXPECT_EQ(exchanges_until_answer(waiting, held, "f", shared), caching_waits_max);
@@ -93,7 +93,7 @@ TEST_F(requests_that_start_again, end_although_the_holder_caches_the_renamed_fil
 }
 
 TEST_F(requests_that_start_again, end_although_the_holder_always_caches_a_file_of_the_renamed_directory) {
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.options = wire::create_options::directory_file;
     const wire::file_id directory = client().create("d", how).file;
     wire::file_id held = holder_.create("d\\0", cached()).file;

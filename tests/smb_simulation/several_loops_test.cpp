@@ -1,7 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/clients/unruly_client.hpp"
+#include "tests/smb_simulation/clients/nonconforming_client.hpp"
 #include "tests/smb_simulation/world/loops_world.hpp"
 
 // A server on several simulated loops: the order in which its threads run is drawn from a seed.
@@ -17,16 +17,16 @@ struct outcome {
 
 outcome let_unruly_clients_live(std::uint64_t seed, const loops_world_options& how) {
     loops_world simulated(how);
-    std::vector<std::unique_ptr<unruly_client>> clients;
+    std::vector<std::unique_ptr<nonconforming_client>> clients;
     simulated.run([&] {
         seeded_random random(seed);
         const std::uint64_t count = 3 + random.below(4);
         for (std::uint64_t i = 0; i != count; ++i) {
             const auto number = static_cast<std::uint16_t>(1 + i / 2);
-            clients.push_back(std::make_unique<unruly_client>(
+            clients.push_back(std::make_unique<nonconforming_client>(
                 simulated.clients_loop(), simulated.connect(number), simulated.clock(),
-                unruly_client::habits{.seed = seed * 100 + i,
-                                      .requests = static_cast<unsigned>(20 + random.below(100))}));
+                nonconforming_client::habits{.seed = seed * 100 + i,
+                                             .requests = static_cast<unsigned>(20 + random.below(100))}));
             simulated.clients().spawn(clients.back()->live());
         }
     });

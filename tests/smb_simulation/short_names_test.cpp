@@ -8,7 +8,7 @@
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // Short names as clients see them: in listings, lookups, FileAlternateNameInformation and
 // FileShortNameInformation.
@@ -46,13 +46,13 @@ protected:
 
     void connect(std::string_view share) {
         client_.reset();
-        client_ = std::make_unique<polite_client>(world_);
+        client_ = std::make_unique<compliant_client>(world_);
         EXPECT_EQ(client_->log_on("u", "p"), nt_status::success);
         EXPECT_EQ(client_->connect_tree(share), nt_status::success);
     }
     // With the intent that stands for the privilege to restore files.
     [[nodiscard]] static wire::create_args to_restore() {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.options = wire::create_options::open_for_backup_intent;
         return how;
     }
@@ -70,7 +70,7 @@ protected:
                                                           .input = *writer.finish()})
             .status();
     }
-    [[nodiscard]] polite_client::answer ask_for_short_name(const wire::file_id& file) {
+    [[nodiscard]] compliant_client::answer ask_for_short_name(const wire::file_id& file) {
         return client_->call(command::query_info,
                              wire::query_info_args{.information_class = static_cast<std::uint8_t>(
                                                        file_information_class::alternate_name),
@@ -85,7 +85,7 @@ protected:
     }
     // The names that match a pattern, each with its short name.
     [[nodiscard]] std::map<std::string, std::string> listed(std::string_view pattern) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.options = wire::create_options::directory_file;
         const std::string text = wire::utf16_of(pattern).value();
         const auto answer = client_->call(
@@ -106,7 +106,7 @@ protected:
     using names = std::map<std::string, std::string>;
     world world_;
     std::filesystem::path root_;
-    std::unique_ptr<polite_client> client_;
+    std::unique_ptr<compliant_client> client_;
     bool keeps_attributes_ = false;
 };
 
@@ -116,7 +116,7 @@ TEST_F(short_names, are_listed_matched_and_found) {
     EXPECT_EQ(listed("*~1*"), (names{{"A long name.text", "ALONGN~1.TEX"}}));
     EXPECT_EQ(listed("alongn~1.tex"), (names{{"A long name.text", "ALONGN~1.TEX"}}));
     EXPECT_EQ(listed("PLAIN.*"), (names{{"PLAIN.TXT", ""}}));
-    const auto opened = client_->create("alongn~1.tex", polite_client::for_everything());
+    const auto opened = client_->create("alongn~1.tex", compliant_client::for_everything());
     EXPECT_EQ(opened.action, wire::create_action::opened);
     EXPECT_EQ(short_name_of(opened.file), "ALONGN~1.TEX");
     EXPECT_EQ(short_name_of(open("plain.txt")), "PLAIN.TXT");
@@ -137,7 +137,7 @@ TEST_F(short_names, are_refused_with_the_reasons_of_the_specification) {
     const auto file = open("A long name.text");
     for (const char* name : {"\\CHOSEN", "A.B.C", "NINECHARS", "A B"})
         EXPECT_EQ(set(file, name), nt_status::invalid_parameter) << name;
-    EXPECT_EQ(set(open("A long name.text", polite_client::for_everything()), "CHOSEN"),
+    EXPECT_EQ(set(open("A long name.text", compliant_client::for_everything()), "CHOSEN"),
               nt_status::privilege_not_held);
     auto only_reads = to_restore();
     only_reads.desired_access = wire::access_mask::read_data;

@@ -3,7 +3,7 @@
 #include "sluice/smb/wire/message/echo.hpp"
 #include "sluice/smb/wire/message/logoff.hpp"
 #include "sluice/smb/wire/message/session_setup.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // The signatures of replies: see docs/formats/smb2-signing.md. Signatures with AES-GMAC are tested
 // in tests/smb_client/protection_test.cpp.
@@ -27,19 +27,19 @@ protected:
         first_.reset();
         where_.stop();
     }
-    [[nodiscard]] polite_client& client() noexcept { return *first_; }
+    [[nodiscard]] compliant_client& client() noexcept { return *first_; }
 
-    [[nodiscard]] static bool has_signed_flag(const polite_client::answer& said) {
+    [[nodiscard]] static bool has_signed_flag(const compliant_client::answer& said) {
         return wire::has(said.message().header().flags, header_flags::signed_message);
     }
-    [[nodiscard]] static bool has_signature_of(const polite_client::answer& said,
+    [[nodiscard]] static bool has_signature_of(const compliant_client::answer& said,
                                                const std::vector<std::byte>& frame) {
         const auto sent = wire::decode_header(*bytes_view(frame).from(wire::frame_prefix_bytes));
         return said.message().header().signature == sent->signature;
     }
 
     world where_;
-    std::optional<polite_client> first_;
+    std::optional<compliant_client> first_;
 };
 
 class signed_client : public signatures {
@@ -51,7 +51,7 @@ protected:
 };
 
 TEST_F(signed_client, gets_signed_replies_but_never_a_signed_interim_reply) {
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.options = wire::create_options::directory_file;
     const auto directory = client().create("d", how);
     const std::uint64_t watching = client().send(
@@ -71,7 +71,7 @@ TEST_F(signed_client, gets_signed_replies_but_never_a_signed_interim_reply) {
 TEST_F(signed_client, gets_no_signature_for_a_copy_of_its_request_on_another_connection) {
     const auto said = client().call(command::echo, wire::echo_args{});
     ASSERT_TRUE(client().is_signed_by_key(said));
-    polite_client attacker(where_);
+    compliant_client attacker(where_);
     for (const bool is_setup : {false, true}) {
         SCOPED_TRACE(is_setup);
         if (is_setup) {
@@ -113,7 +113,7 @@ TEST_F(signed_client, that_has_logged_off_gets_a_reply_signed_with_its_key) {
 }
 
 TEST_F(signed_client, whose_session_was_ended_on_another_channel_gets_a_reply_signed_with_its_own_key) {
-    polite_client second(where_);
+    compliant_client second(where_);
     ASSERT_EQ(second.bind_to(client(), "u", "p"), nt_status::success);
     second.sign(true);
     EXPECT_EQ(client().call(command::logoff, wire::logoff_args{}).status(), nt_status::success);
@@ -136,15 +136,15 @@ TEST_F(signed_client, gets_the_first_rejected_element_of_a_related_compound_with
 // The exception of [MS-SMB2] 3.3.4.1.1: the key is that of the session, although the connection is
 // another.
 TEST_F(signed_client, has_the_first_reply_to_a_binding_signed_with_the_sessions_key) {
-    polite_client second(where_);
+    compliant_client second(where_);
     EXPECT_EQ(second.bind_to(client(), "u", "wrong"), nt_status::logon_failure);
     EXPECT_TRUE(client().is_signed_by_key(second.last_answer())) << "its refusal is signed with it, too";
 }
 
 TEST_F(signed_client, gets_no_channel_by_the_copy_of_a_binding) {
-    polite_client second(where_);
+    compliant_client second(where_);
     ASSERT_EQ(second.bind_to(client(), "u", "p"), nt_status::success);
-    polite_client attacker(where_);
+    compliant_client attacker(where_);
     const auto first = attacker.answer_to(attacker.send_copy(second.first_of_authentication()));
     EXPECT_EQ(first.status(), nt_status::more_processing_required);
     const auto last = attacker.answer_to(attacker.send_copy(second.last_sent()));
@@ -154,7 +154,7 @@ TEST_F(signed_client, gets_no_channel_by_the_copy_of_a_binding) {
 
 // The other exception: the request proves knowledge of the password.
 TEST_F(signatures, end_a_session_setup_whose_requests_have_none) {
-    polite_client fresh(where_);
+    compliant_client fresh(where_);
     EXPECT_EQ(fresh.log_on("u", "p"), nt_status::success);  // the client checks the signature of
                                                             // the last reply
     const auto said = fresh.call(command::close, wire::close_args{});

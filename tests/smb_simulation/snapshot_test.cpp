@@ -4,7 +4,7 @@
 
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/lock.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // The statistics of a server.
 
@@ -17,7 +17,7 @@ using wire::nt_status;
 
 class snapshot : public served {
 protected:
-    [[nodiscard]] polite_client& client() noexcept { return *first_; }
+    [[nodiscard]] compliant_client& client() noexcept { return *first_; }
     [[nodiscard]] server::server_snapshot totals() { return where_.server->snapshot({.has_totals = true}); }
     [[nodiscard]] std::vector<server::open_status> opens() {
         const auto numbers = totals().open_numbers;
@@ -48,7 +48,7 @@ TEST_F(snapshot, counts_open_objects_and_forgets_closed_ones) {
 }
 
 TEST_F(snapshot, has_the_name_the_caching_and_the_locks_of_an_open) {
-    wire::create_args how = polite_client::for_everything();
+    wire::create_args how = compliant_client::for_everything();
     how.oplock_level = wire::oplock_level::batch;
     const wire::file_id file = client().create("one", how).file;
     lock(file, 10, wire::lock_flags::exclusive | wire::lock_flags::fail_immediately);

@@ -4,7 +4,7 @@
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/smb/wire/utf16.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // The dependencies between a file and its streams.
 
@@ -39,14 +39,14 @@ protected:
         return client().call(command::set_info, asked).status();
     }
     static smb::wire::create_args opening() {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.disposition = create_disposition::open;
         return how;
     }
 };
 
 TEST_F(streams, are_created_on_a_directory_and_are_not_directories) {
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.options = create_options::directory_file;
     EXPECT_EQ(close(client().create("d", how)), nt_status::success);
     EXPECT_EQ(try_create("d:stream", how), nt_status::not_a_directory);
@@ -71,7 +71,7 @@ TEST_F(streams, that_are_open_keep_their_removed_file_until_the_last_of_them_clo
 TEST_F(streams, that_deny_deletion_are_not_created_or_opened_while_their_file_is_open_for_deletion) {
     EXPECT_EQ(close(client().create("f:old")), nt_status::success);
     const auto file = client().create("f", opening());
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.share_access = smb::wire::share_access::read;
     EXPECT_EQ(try_create("f:old", how), nt_status::sharing_violation);
     EXPECT_EQ(try_create("f:new", how), nt_status::sharing_violation);
@@ -99,7 +99,7 @@ TEST_F(streams, that_are_renamed_keep_all_their_opens) {
     const auto first = client().create("f:first");
     const auto again = client().create("f:first", opening());
     EXPECT_EQ(rename(first, ":second", false), nt_status::success);
-    auto alone = polite_client::for_everything();
+    auto alone = compliant_client::for_everything();
     alone.share_access = smb::wire::share_access::none;
     EXPECT_EQ(try_create("f:first", alone), nt_status::success) << "a new stream has the old name now";
     EXPECT_EQ(rename(again, ":third", false), nt_status::success);
@@ -108,7 +108,7 @@ TEST_F(streams, that_are_renamed_keep_all_their_opens) {
 }
 
 TEST_F(streams, that_are_renamed_keep_their_lease) {
-    auto leased = polite_client::for_everything();
+    auto leased = compliant_client::for_everything();
     leased.oplock_level = smb::wire::oplock_level::lease;
     leased.contexts.lease.emplace(
         smb::wire::lease{.key = {}, .state = smb::wire::lease_state::read | smb::wire::lease_state::handle});
@@ -122,7 +122,7 @@ TEST_F(streams, that_are_renamed_keep_their_lease) {
 }
 
 TEST_F(streams, are_never_directories) {
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.options = create_options::directory_file;
     EXPECT_EQ(close(client().create("d", how)), nt_status::success);
     EXPECT_EQ(try_create("d::$DATA", how), nt_status::not_a_directory);

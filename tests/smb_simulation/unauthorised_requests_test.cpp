@@ -17,7 +17,7 @@
 #include "sluice/smb/wire/message/negotiate.hpp"
 #include "sluice/smb/wire/security/access_mask.hpp"
 #include "sluice/vfs/node_attached.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // Requests that other SMB servers carried out, according to published vulnerabilities
 // (docs/cves.md), although the client had not obtained the right to make them.
@@ -39,7 +39,7 @@ protected:
         const wire::file_id written = client().create("file").file;
         EXPECT_EQ(client().call(command::write, wire::write_args{.file = written, .data = content}).status(),
                   nt_status::success);
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.desired_access = access_mask::read_data | access_mask::read_attributes | access_mask::read_ea |
                              access_mask::read_control;
         file = client().create("file", how).file;
@@ -108,7 +108,7 @@ TEST_F(open_without_write_access, refuses_a_rename_by_another_or_by_an_empty_nam
         EXPECT_NE(set(wire::info_type::file, wire::file_information_class::rename, *writer.finish()),
                   nt_status::success);
     }
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.disposition = wire::create_disposition::open;
     client().create("file", how);
     expect_unchanged();
@@ -135,7 +135,7 @@ class previous_session : public served {
 protected:
     // Sends a first token and, if there is a password, the second; both name the first client's
     // session as the previous one. Returns the status of the last reply.
-    nt_status replace_session_of_first_client(polite_client& attacker, const std::string& password) {
+    nt_status replace_session_of_first_client(compliant_client& attacker, const std::string& password) {
         const auth::credentials who{.user = "u",
                                     .domain = {},
                                     .workstation = {},
@@ -163,7 +163,7 @@ protected:
 };
 
 TEST_F(previous_session, outlives_a_logon_that_fails_or_that_is_not_completed) {
-    polite_client attacker(where_);
+    compliant_client attacker(where_);
     EXPECT_EQ(replace_session_of_first_client(attacker, ""), nt_status::more_processing_required);
     EXPECT_NE(client().create("still served").file, wire::file_id{});
     attacker.stand({});
@@ -172,7 +172,7 @@ TEST_F(previous_session, outlives_a_logon_that_fails_or_that_is_not_completed) {
 }
 
 TEST_F(previous_session, ends_when_its_user_has_logged_on_again) {
-    polite_client again(where_);
+    compliant_client again(where_);
     EXPECT_EQ(replace_session_of_first_client(again, "p"), nt_status::success);
     EXPECT_EQ(client().connect_tree("files"), nt_status::user_session_deleted);
 }
@@ -182,7 +182,7 @@ class server_of_others : public served {};
 class durable_open : public served {
 protected:
     durable_open() {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.oplock_level = wire::oplock_level::batch;
         how.contexts.durable = true;
         file_ = first_->create("file", how).file;
@@ -191,18 +191,18 @@ protected:
 
     [[nodiscard]] nt_status reconnect_as(const std::string& user) {
         where_.admit(user);
-        polite_client& client = *clients_.emplace_back(std::make_unique<polite_client>(where_));
+        compliant_client& client = *clients_.emplace_back(std::make_unique<compliant_client>(where_));
         EXPECT_EQ(client.log_on(user, "p"), nt_status::success);
         EXPECT_EQ(client.connect_tree("files"), nt_status::success);
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.oplock_level = wire::oplock_level::batch;
         how.contexts.durable_reconnect = file_;
         return client.answer_to(client.send_create("file", how)).status();
     }
 
     wire::file_id file_{};
-    std::vector<std::unique_ptr<polite_client>> clients_;  // the destructor of one lets the timeout
-                                                           // of the open pass
+    // The destructor of one lets the timeout of the open pass.
+    std::vector<std::unique_ptr<compliant_client>> clients_;
 };
 
 TEST_F(durable_open, is_reopened_only_for_its_own_user) {
@@ -218,7 +218,7 @@ protected:
     }
     // Opens "f", which the end of the open deletes, and caches its handle if `key` is not 0.
     void open_to_delete(std::uint8_t key) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.options = wire::create_options::delete_on_close;
         if (key != 0) lease(how, key);
         (void)lost_.create("f", how);
@@ -229,13 +229,13 @@ protected:
                                          .state = wire::lease_state::read | wire::lease_state::handle};
     }
 
-    polite_client lost_;
+    compliant_client lost_;
 };
 
 // The end of the first open breaks the lease of the second one, which has no channel any more.
 TEST_F(lost_client, keeps_no_durable_open_that_the_end_of_another_has_ended) {
     open_to_delete(0);
-    auto durable = polite_client::for_everything();
+    auto durable = compliant_client::for_everything();
     lease(durable, 1);
     durable.contexts.durable_v2.emplace();
     durable.contexts.durable_v2->create_guid.bytes[0] = std::byte{1};
@@ -256,7 +256,7 @@ TEST_F(lost_client, ends_opens_that_end_each_other_one_after_the_other) {
 
 TEST_F(server_of_others, connection_ends_when_its_client_negotiates_again) {
     const std::array dialects{le16(0x0302)};
-    polite_client another(where_);
+    compliant_client another(where_);
     const auto said =
         another.call(command::negotiate,
                      wire::negotiate_args{.dialects = wire::code_list<wire::dialect>(std::span(dialects))});
@@ -300,7 +300,7 @@ TEST_F(server_of_others, connection_ends_when_its_client_logs_on_before_it_has_n
 }
 
 TEST_F(server_of_others, compound_with_a_wrong_signature_is_refused_and_others_are_served) {
-    polite_client attacker(where_);
+    compliant_client attacker(where_);
     ASSERT_EQ(attacker.log_on("u", "p"), nt_status::success);
     ASSERT_EQ(attacker.connect_tree("files"), nt_status::success);
     attacker.flags = wire::header_flags::signed_message;  // the signature is zero

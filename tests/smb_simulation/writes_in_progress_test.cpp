@@ -5,7 +5,7 @@
 #include "sluice/smb/wire/file/write.hpp"
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // While a file is being written, no other client begins to cache its content.
 
@@ -35,14 +35,14 @@ protected:
         return client().send(command::write, wire::write_args{.file = to, .data = some});
     }
     static wire::create_args with_lease(std::byte key, lease_state wanted) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.oplock_level = wire::oplock_level::lease;
         how.contexts.lease.emplace(wire::lease{.key = {}, .state = wanted});
         how.contexts.lease->key.bytes[0] = key;
         return how;
     }
     static wire::create_args with_oplock(wire::oplock_level wanted) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.oplock_level = wanted;
         return how;
     }
@@ -51,7 +51,7 @@ protected:
     }
     static constexpr auto read_and_handle = lease_state::read | lease_state::handle;
 
-    polite_client second_;
+    compliant_client second_;
 };
 
 TEST_F(writes_in_progress, leave_other_clients_without_a_lease) {

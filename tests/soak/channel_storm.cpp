@@ -53,10 +53,10 @@ int main(int argc, char** argv) {
     const auto end = clock.steady_now() + std::chrono::seconds(number(5));
     io::sync_wait(*loop, storm.run([&clock, end] { return clock.steady_now() >= end; }));
     const channel_storm::tally& came = storm.result();
-    const std::string told = std::to_string(came.reads) + " reads, " + std::to_string(came.writes) +
-                             " writes, " + std::to_string(came.bytes >> 20) + " MiB, " +
-                             std::to_string(came.kills) + " kills";
-    std::fprintf(stdout, "%s\n", told.c_str());
+    const std::string summary = std::to_string(came.reads) + " reads, " + std::to_string(came.writes) +
+                                " writes, " + std::to_string(came.bytes >> 20) + " MiB, " +
+                                std::to_string(came.kills) + " kills";
+    std::fprintf(stdout, "%s\n", summary.c_str());
     if (came.complaint.empty()) return 0;
     std::fprintf(stderr, "%s\n", came.complaint.c_str());
     return 1;

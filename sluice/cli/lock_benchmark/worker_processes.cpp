@@ -17,7 +17,7 @@
 namespace sluice::lock_benchmark {
 
 // The memory that the processes share. seq_cst for the start and the end, which each happen once.
-struct worker_processes::board {
+struct worker_processes::shared_state {
     std::atomic<unsigned> ready;
     std::atomic<bool> is_started;
     std::atomic<bool> is_over;
@@ -33,16 +33,16 @@ worker_processes::worker_processes(unsigned processes,
     : processes_(processes) {
     ENSURE(processes != 0 and processes <= processes_max);
     void* const memory =
-        ::mmap(nullptr, sizeof(board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        ::mmap(nullptr, sizeof(shared_state), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ENSURE(memory != MAP_FAILED);
-    board_ = new (memory) board;
+    shared_state_ = new (memory) shared_state;
     for (unsigned process = 0; process != processes; ++process) {
         const pid_t id = ::fork();
         ENSURE(id >= 0);
         if (id == 0) work(process, make);
         workers_.push_back(id);
     }
-    while (board_->ready.load() != processes)
+    while (shared_state_->ready.load() != processes)
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
@@ -50,11 +50,11 @@ void worker_processes::work(unsigned process, const std::function<std::unique_pt
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // otherwise no process would be left to end them
     {
         const auto mine = make(process);
-        auto& line = board_->workers[process];
-        board_->ready.fetch_add(1);
-        while (not board_->is_started.load())
+        auto& line = shared_state_->workers[process];
+        shared_state_->ready.fetch_add(1);
+        while (not shared_state_->is_started.load())
             std::this_thread::sleep_for(std::chrono::microseconds(100));
-        while (not board_->is_over.load(std::memory_order_relaxed)) {
+        while (not shared_state_->is_over.load(std::memory_order_relaxed)) {
             mine->lock_and_unlock();
             line.done.store(line.done.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
         }
@@ -68,21 +68,21 @@ void worker_processes::work(unsigned process, const std::function<std::unique_pt
 
 worker_processes::~worker_processes() {
     stop();
-    ::munmap(board_, sizeof(board));
+    ::munmap(shared_state_, sizeof(shared_state));
 }
 
 std::uint64_t worker_processes::run_for(std::chrono::milliseconds duration) {
-    board_->is_started.store(true);
+    shared_state_->is_started.store(true);
     std::this_thread::sleep_for(duration);
     std::uint64_t done = 0;
-    for (const auto& each : board_->workers)
+    for (const auto& each : shared_state_->workers)
         done += each.done.load(std::memory_order_relaxed);
     return std::max<std::uint64_t>(done, 1);
 }
 
 void worker_processes::stop() {
-    board_->is_started.store(true);
-    board_->is_over.store(true);
+    shared_state_->is_started.store(true);
+    shared_state_->is_over.store(true);
     for (const pid_t each : workers_)
         ::waitpid(each, nullptr, 0);
     workers_.clear();
@@ -91,7 +91,7 @@ void worker_processes::stop() {
 double worker_processes::cpu_ns_per_operation() const {
     std::uint64_t cpu = 0;
     std::uint64_t all = 0;
-    for (const auto& each : board_->workers) {
+    for (const auto& each : shared_state_->workers) {
         cpu += each.cpu_ns;
         all += each.done.load(std::memory_order_relaxed);
     }
@@ -102,7 +102,7 @@ double worker_processes::slowest_to_fastest() const {
     std::uint64_t least = ~std::uint64_t{0};
     std::uint64_t most = 1;
     for (unsigned process = 0; process != processes_; ++process) {
-        const std::uint64_t done = board_->workers[process].done.load(std::memory_order_relaxed);
+        const std::uint64_t done = shared_state_->workers[process].done.load(std::memory_order_relaxed);
         least = std::min(least, done);
         most = std::max(most, done);
     }

@@ -45,10 +45,10 @@ public:
     [[nodiscard]] double slowest_to_fastest() const;
 
 private:
-    struct board;
+    struct shared_state;
     [[noreturn]] void work(unsigned process, const std::function<std::unique_ptr<locker>(unsigned)>& make);
 
-    board* board_;
+    shared_state* shared_state_;
     std::vector<pid_t> workers_;
     unsigned processes_;
 };

@@ -64,7 +64,7 @@ std::string banner_text(const banner_facts& facts) {
             "            sudo setcap cap_net_bind_service=+ep {}\n",
             facts.program);
     text += fmt::format("Protection  SMB 2.0.2 to 3.1.1, {}{}\n",
-                        facts.insists_on_signing ? "signed" : "signed on request",
+                        facts.requires_signing ? "signed" : "signed on request",
                         facts.encrypts ? ", encrypted" : "; encrypted on request");
     text += fmt::format("Files       accessed as {}\n", facts.runs_as);
     text += facts.hardening;

@@ -25,7 +25,7 @@ struct banner_facts {
     std::string runs_as;      // the account files are used with
     std::string hardening{};  // lines about the measures that are active, and those that are not
     bool allows_guests = false;
-    bool insists_on_signing = true;
+    bool requires_signing = true;
     bool encrypts = false;
 };
 

@@ -45,14 +45,14 @@ void append_quoted(std::string& line, std::string_view value) {
 }  // namespace
 
 log_writer::log_writer(event_severity least) noexcept
-    : format_(isatty(STDERR_FILENO) != 0 ? format::for_people : format::logfmt), least_(least) {}
+    : format_(isatty(STDERR_FILENO) != 0 ? format::human_readable : format::logfmt), least_(least) {}
 
 void log_writer::write(event_severity severity, std::string_view what,
                        std::initializer_list<smb::server::event_field> fields) noexcept {
     if (severity < least_) return;
     const auto now = std::chrono::floor<std::chrono::milliseconds>(std::chrono::system_clock::now());
     std::string line;
-    if (format_ == format::for_people) {
+    if (format_ == format::human_readable) {
         line = local_time_text("%H:%M:%S ", std::chrono::system_clock::to_time_t(now));
         if (severity >= event_severity::warning) line += fmt::format("{}: ", name_of(severity));
         line += what;

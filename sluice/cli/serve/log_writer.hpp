@@ -9,7 +9,7 @@ namespace sluice::cli {
 /// Thread safety: any thread.
 class log_writer final : public smb::server::event_log {
 public:
-    enum class format : unsigned char { for_people, logfmt };
+    enum class format : unsigned char { human_readable, logfmt };
 
     explicit log_writer(smb::server::event_severity least) noexcept;
     void write(smb::server::event_severity severity, std::string_view what,

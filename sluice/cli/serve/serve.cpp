@@ -348,7 +348,7 @@ void print_banner(const smb_server& server, const serve_options& options, const 
                        .runs_as = std::move(runs_as),
                        .hardening = hardening_text(hardening.measures()),
                        .allows_guests = options.guest,
-                       .insists_on_signing = not options.no_signing,
+                       .requires_signing = not options.no_signing,
                        .encrypts = options.encrypt};
     for (share_options& share : facts.shares)
         share.read_only = share.read_only or options.read_only;
@@ -370,11 +370,11 @@ void print_banner(const smb_server& server, const serve_options& options, const 
 }
 
 // `watching` may be null.
-io::task<void> serve_until(smb_server& server, observers* watching, smb::server::event<bool>& stop) {
+io::task<void> serve_until(smb_server& server, observers* watching, smb::server::one_shot_event<bool>& stop) {
     (void)co_await stop.wait();
     if (watching != nullptr) {
-        io::task<void> hushing = watching->stop();
-        co_await std::move(hushing);
+        io::task<void> stopping = watching->stop();
+        co_await std::move(stopping);
     }
     server.stop();
     io::task<void> ending = server.done();
@@ -489,9 +489,9 @@ void serve(const serve_options& given, const std::string& file) {
     proc_thread_usage threads;
     smb::server::loop_watchdog watchdog(activities, clock, threads, log);
     watchdog.on_blocked_call([&domains](std::uint32_t number) {
-        if (const auto blocked = domains.table().find(number)) blocked->note_blocked_call();
+        if (const auto blocked = domains.table().find(number)) blocked->record_blocked_call();
     });
-    smb::server::event<bool> stop(**loop);
+    smb::server::one_shot_event<bool> stop(**loop);
     smb_server server({.loop = **loop,
                        .clock = clock,
                        .random = random,

@@ -75,16 +75,16 @@ public:
         if (not entered) return failure(entered.error());
         if (const auto opened = open_lock_bytes(io::creation::if_needed); not opened)
             return failure(opened.error());
-        result<share_mode_lock_byte> in_the_way = shown_by_others(unless);
-        if (in_the_way and *in_the_way == share_mode_lock_byte::none) {
+        result<share_mode_lock_byte> conflicting = shown_by_others(unless);
+        if (conflicting and *conflicting == share_mode_lock_byte::none) {
             const share_mode_lock_byte before = shown_;
             if (const auto done = show(without(up, before)); not done) {
                 hide(without(shown_, before));
-                in_the_way = failure(done.error());
+                conflicting = failure(done.error());
             }
         }
         if (shown_ == share_mode_lock_byte::none) leave_lock_bytes();
-        return in_the_way;
+        return conflicting;
     }
 
     void lower(share_mode_lock_byte down) noexcept override {
@@ -102,14 +102,14 @@ public:
         const auto opened = open_lock_bytes(io::creation::open_existing);
         if (not opened and opened.error() != std::errc::no_such_file_or_directory)
             return failure(opened.error());
-        result<share_mode_lock_byte> in_the_way = share_mode_lock_byte::none;
-        if (opened) in_the_way = shown_by_others(share_mode_lock_byte::has_open);
-        if (in_the_way and *in_the_way == share_mode_lock_byte::none) {
+        result<share_mode_lock_byte> conflicting = share_mode_lock_byte::none;
+        if (opened) conflicting = shown_by_others(share_mode_lock_byte::has_open);
+        if (conflicting and *conflicting == share_mode_lock_byte::none) {
             seal_ = *std::move(entered);
             return {};
         }
         if (shown_ == share_mode_lock_byte::none) leave_lock_bytes();
-        if (not in_the_way) return failure(in_the_way.error());
+        if (not conflicting) return failure(conflicting.error());
         return failure(error::with_path(EBUSY, "claim a file exclusively", name_));
     }
     void end_exclusive_claim() noexcept override {

@@ -58,9 +58,9 @@ protected:
 
 // Returns whether the claim succeeded.
 [[nodiscard]] bool claims(share_mode_lock_bytes& at, const sharing& open, peer_claim& into) {
-    const auto in_the_way = at.claim(terms_of(open), into);
-    EXPECT_TRUE(in_the_way) << in_the_way.error().message();
-    EXPECT_EQ(*in_the_way == share_mode_lock_byte::none, static_cast<bool>(into));
+    const auto conflicting = at.claim(terms_of(open), into);
+    EXPECT_TRUE(conflicting) << conflicting.error().message();
+    EXPECT_EQ(*conflicting == share_mode_lock_byte::none, static_cast<bool>(into));
     return static_cast<bool>(into);
 }
 
@@ -212,7 +212,7 @@ protected:
             servers_[i] = server();
             lock_bytes_[i] = std::make_unique<share_mode_lock_bytes>(servers_[i]->file(some_file));
             EXPECT_TRUE(claims(*lock_bytes_[i], sharing_of(3 | 7 << 3), claims_[i]));
-            tables_[i].tell(lock_bytes_[i]->file());
+            tables_[i].coordinate_with(lock_bytes_[i]->file());
         }
     }
     ~locks_of_two_servers() override {
@@ -303,7 +303,7 @@ TEST_F(locks_of_two_servers, know_the_bytes_that_the_kernel_cannot_count_as_one)
 TEST_F(locks_of_two_servers, that_wait_for_the_other_server_are_granted_when_tried_again) {
     const auto loop = io::best_available().value();
     ASSERT_TRUE(try_lock(0, {.offset = 0, .length = 10}, true));
-    event<smb::wire::nt_status> granted(*loop);
+    one_shot_event<smb::wire::nt_status> granted(*loop);
     byte_range_locks::waiter waiting{
         .wanted = {.owner = &opens_[2], .where = {.offset = 9, .length = 1}, .is_exclusive = false},
         .granted = &granted};

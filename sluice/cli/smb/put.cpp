@@ -68,10 +68,10 @@ constexpr unsigned target_bits = 23;
            (created.ticks - base) >> version_bits == (mark.ticks - base) >> version_bits;
 }
 
-class putter final : public file_copier {
+class uploader final : public file_copier {
 public:
-    putter(remote_share& share, const copy_options& how, std::vector<given_file> files,
-           std::uint64_t total_bytes)
+    uploader(remote_share& share, const copy_options& how, std::vector<given_file> files,
+             std::uint64_t total_bytes)
         : file_copier(share, how, total_bytes), files_(std::move(files)) {}
 
 private:
@@ -414,7 +414,7 @@ void put_all(remote_share& share, const copy_options& how, std::vector<given_fil
     std::uint64_t total_bytes = 0;
     for (const given_file& each : files)
         total_bytes += each.bytes;
-    putter(share, how, std::move(files), total_bytes).run(count);
+    uploader(share, how, std::move(files), total_bytes).run(count);
 }
 
 void run_put(const put_arguments& arguments) {

@@ -40,7 +40,8 @@ namespace {
 }
 
 // Also closes a session that could not be set up.
-io::task<void> leave_politely(std::span<const std::unique_ptr<connection>> all, session* logged_on) noexcept {
+io::task<void> log_off_and_close(std::span<const std::unique_ptr<connection>> all,
+                                 session* logged_on) noexcept {
     if (logged_on != nullptr and not logged_on->first().is_broken()) {
         io::task<void> leaving = logged_on->log_off();
         co_await std::move(leaving);
@@ -110,7 +111,7 @@ remote_share::~remote_share() {
 }
 
 void remote_share::close() noexcept {
-    run(leave_politely(connections_, session_.get()));
+    run(log_off_and_close(connections_, session_.get()));
     tree_.reset();
     session_.reset();
     connections_.clear();

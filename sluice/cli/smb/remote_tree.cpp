@@ -61,7 +61,7 @@ struct shared_work {
     std::size_t next = 0;
 };
 
-io::task<void> work_off(shared_work& work) noexcept {
+io::task<void> run_shared_work(shared_work& work) noexcept {
     while (work.next != work.count and not work.share.is_broken()) {
         io::task<void> doing = work.what(work.next++);
         co_await std::move(doing);
@@ -75,7 +75,7 @@ io::task<void> for_each_at_once(remote_share& share, std::size_t count,
     shared_work work{.share = share, .count = count, .what = what};
     io::task_group workers(share.loop());
     for (std::size_t i = 0; i != std::min(count, files_at_once); ++i)
-        workers.spawn(work_off(work));
+        workers.spawn(run_shared_work(work));
     co_await workers.join();
 }
 

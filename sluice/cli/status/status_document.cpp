@@ -43,11 +43,11 @@ void write_traffic(json_writer& to, const traffic& done) {
 
 void write_rates(json_writer& to, const rate_window& rates) {
     to.key("rates").begin_array();
-    double told_s = 0;
+    double reported_s = 0;
     for (const std::chrono::seconds length : {std::chrono::seconds(1), std::chrono::seconds(10)}) {
         const std::optional<traffic_rate> seen = rates.over(length);
-        if (not seen or seen->seconds <= told_s) continue;  // it has not run longer yet
-        told_s = seen->seconds;
+        if (not seen or seen->seconds <= reported_s) continue;  // it has not run longer yet
+        reported_s = seen->seconds;
         to.begin_object().member("seconds", seen->seconds);
         to.member("requests_per_s", seen->requests).member("reads_per_s", seen->reads);
         to.member("writes_per_s", seen->writes).member("read_bytes_per_s", seen->read_bytes);

@@ -101,11 +101,11 @@ io::task<void> status_service::answer(io::socket_handle& socket) noexcept {
     json_writer to;
     open_totals sum;
     write_status_head(to, totals, rates_);
-    io::task<bool> telling = write_sessions(socket, to, totals.session_ids);
-    bool is_listening = co_await std::move(telling);
+    io::task<bool> writing = write_sessions(socket, to, totals.session_ids);
+    bool is_listening = co_await std::move(writing);
     if (not is_listening) co_return;
-    telling = write_opens(socket, to, sum, totals.open_numbers, asked == question::opens);
-    is_listening = co_await std::move(telling);
+    writing = write_opens(socket, to, sum, totals.open_numbers, asked == question::opens);
+    is_listening = co_await std::move(writing);
     if (not is_listening) co_return;
     write_status_tail(to, totals, sum);
     (void)co_await co_write_all(socket, to.take() + "\n");

@@ -10,7 +10,7 @@
 namespace sluice::fat {
 namespace {
 
-constexpr std::uint64_t sectors_looked_at = 32;
+constexpr std::uint64_t sectors_inspected = 32;
 // A sector with more wrong fields was overwritten; nothing else in it is kept.
 constexpr std::size_t wrong_fields_max = 3;
 
@@ -82,7 +82,7 @@ bool is_alike(const geometry& a, const geometry& b) noexcept {
 }
 
 std::optional<boot_candidate> find_backup(device& image, const boot_sector& first) {
-    std::vector<std::byte> room(std::min<std::uint64_t>(image.size_bytes(), sectors_looked_at * 4096));
+    std::vector<std::byte> room(std::min<std::uint64_t>(image.size_bytes(), sectors_inspected * 4096));
     if (not image.read_at(0, std::span(room))) {
         // The medium has bad sectors: read each sector alone.
         for (std::uint64_t at = 0; at + sizeof(boot_sector) <= room.size(); at += sizeof(boot_sector)) {
@@ -91,7 +91,7 @@ std::optional<boot_candidate> find_backup(device& image, const boot_sector& firs
         }
     }
     for (const std::uint32_t sector_bytes : {512U, 1024U, 2048U, 4096U})
-        for (std::uint64_t number = 1; number != sectors_looked_at; ++number)
+        for (std::uint64_t number = 1; number != sectors_inspected; ++number)
             if (auto found = backup_at(room, number, sector_bytes, first, image.size_bytes())) return found;
     return std::nullopt;
 }

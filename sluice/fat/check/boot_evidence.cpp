@@ -87,7 +87,7 @@ private:
         return is_text and (first == 0 or kind == slot_kind::label or shape_.is_cluster(first));
     }
 
-    bool is_led_to(std::uint32_t cluster) {
+    bool is_referenced(std::uint32_t cluster) {
         const auto map = chain_map::load(image_, shape_, shape_.active_fat);
         if (not map) return false;
         for (std::uint32_t each = geometry::first_cluster; each <= shape_.last_cluster(); ++each)
@@ -128,7 +128,7 @@ private:
             const auto kind = value ? shape_.classify(*value).kind : entry_kind::free;
             if (kind == entry_kind::free or kind == entry_kind::bad)
                 return set(evidence_kind::root, 2, "the root directory does not begin at a cluster in use");
-            if (is_led_to(shape_.root_cluster))
+            if (is_referenced(shape_.root_cluster))
                 return set(evidence_kind::root, 2, "the root directory begins in the middle of a chain");
             where = {.offset = shape_.cluster_offset(shape_.root_cluster), .length = shape_.cluster_bytes};
         }

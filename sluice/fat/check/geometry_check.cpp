@@ -68,7 +68,7 @@ public:
     }
 
     void count_clusters(const chain_map& map) {
-        std::vector<bool> is_led_to(std::size_t{shape_.last_cluster()} + 1);
+        std::vector<bool> is_referenced(std::size_t{shape_.last_cluster()} + 1);
         std::uint64_t lost = 0;
         for (std::uint32_t each = geometry::first_cluster; each <= shape_.last_cluster(); ++each) {
             const table_entry entry = map.entry(each);
@@ -78,14 +78,15 @@ public:
             ++report_.used_clusters;
             if (map.owner(each) != chain_map::nobody) continue;
             ++lost;
-            if (entry.kind == entry_kind::next) is_led_to[entry.next] = true;
+            if (entry.kind == entry_kind::next) is_referenced[entry.next] = true;
         }
         ENSURE(report_.used_clusters == map.owned() + lost,
                "a cluster in use belongs to an object or is lost");
         if (lost == 0) return;
         std::uint64_t chains = 0;
         for (std::uint32_t each = geometry::first_cluster; each <= shape_.last_cluster(); ++each)
-            chains += map.is_in_use(each) and map.owner(each) == chain_map::nobody and not is_led_to[each];
+            chains +=
+                map.is_in_use(each) and map.owner(each) == chain_map::nobody and not is_referenced[each];
         ENSURE(chains <= lost and lost <= report_.used_clusters);
         problems_.add(of_volume(problem_kind::lost_clusters, lost, chains));
     }

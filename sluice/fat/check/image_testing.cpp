@@ -71,7 +71,7 @@ outcome run(const std::string& command) {
     return found;
 }
 
-std::vector<std::byte> format_anew(std::size_t kibibytes, const std::string& options) {
+std::vector<std::byte> format_new_image(std::size_t kibibytes, const std::string& options) {
     const scratch_file file;
     std::filesystem::resize_file(file.path(), kibibytes * 1024);
     const outcome made = run("PATH=$PATH:/usr/sbin mkfs.fat -i 12345678 " + options + ' ' + file.path());
@@ -85,7 +85,7 @@ std::vector<std::byte> format_anew(std::size_t kibibytes, const std::string& opt
 std::vector<std::byte> formatted(std::size_t kibibytes, const std::string& options) {
     static std::map<std::pair<std::size_t, std::string>, std::vector<std::byte>> made_before;
     auto& image = made_before[{kibibytes, options}];
-    if (image.empty()) image = format_anew(kibibytes, options);
+    if (image.empty()) image = format_new_image(kibibytes, options);
     return image;
 }
 

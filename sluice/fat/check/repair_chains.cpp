@@ -158,10 +158,10 @@ result<bool> repair_round::save_lost() {
     const auto is_lost = [&](std::uint32_t cluster) {
         return map->is_in_use(cluster) and map->owner(cluster) == chain_map::nobody;
     };
-    std::vector<bool> is_led_to(std::size_t{shape_.last_cluster()} + 1);
+    std::vector<bool> is_referenced(std::size_t{shape_.last_cluster()} + 1);
     for (std::uint32_t each = geometry::first_cluster; each <= shape_.last_cluster(); ++each)
         if (is_lost(each) and map->entry(each).kind == entry_kind::next)
-            is_led_to[map->entry(each).next] = true;
+            is_referenced[map->entry(each).next] = true;
     directory_slots root(image_, shape_, *table_);
     auto names = saved_names::in(root);
     if (not names) return failure(names.error());
@@ -171,7 +171,7 @@ result<bool> repair_round::save_lost() {
     // cluster.
     for (const bool only_heads : {true, false})
         for (std::uint32_t each = geometry::first_cluster; each <= shape_.last_cluster(); ++each) {
-            if (not is_lost(each) or (only_heads and is_led_to[each])) continue;
+            if (not is_lost(each) or (only_heads and is_referenced[each])) continue;
             const chain_map::outcome chain = map->take(each, saved);
             ENSURE(chain.length != 0 and shape_.is_cluster(chain.last), "a lost cluster begins a chain");
             if (chain.how != chain_map::ending::whole) table_->end_chain(chain.last);

@@ -54,7 +54,7 @@ result<bool> repair_round::move_set_at(std::uint64_t offset) {
         if (kind != slot_kind::long_name) break;
     }
     for (const directory_entry& each : set) {
-        const auto to = slots.take(directory_slots::where::behind_end);
+        const auto to = slots.take(directory_slots::where::after_end);
         if (not to) return failure(to.error());
         if (not*to) return false;
         if (const auto done = write_slot(image_, **to, each); not done) return failure(done.error());

@@ -177,7 +177,7 @@ bool tree_check::read_extent(reading& state, byte_extent extent) {
                 problems_.add(std::move(large));
                 return false;
             }
-            look_at(state, *bytes_view(room).take_at<directory_entry>(at), extent.offset + at);
+            inspect(state, *bytes_view(room).take_at<directory_entry>(at), extent.offset + at);
             if (state.has_ended) return false;
             ++state.number;
         }
@@ -201,7 +201,7 @@ void tree_check::drop_long_name(reading& state) {
     state.first_long_slot = 0;
 }
 
-void tree_check::look_at(reading& state, const directory_entry& entry, std::uint64_t offset) {
+void tree_check::inspect(reading& state, const directory_entry& entry, std::uint64_t offset) {
     // In the slots of `.` and `..`, only the name counts: other attributes are damage of that
     // entry.
     const bool is_dot = not state.where.is_root and is_dot_of(entry, state.number);
@@ -239,14 +239,14 @@ void tree_check::look_at(reading& state, const directory_entry& entry, std::uint
         one.name = text_of(entry.name, entry.case_bits.value(), options_.page);
     }
     drop_long_name(state);
-    look_at_entry(state, one, kind);
+    inspect_entry(state, one, kind);
 }
 
-void tree_check::look_at_entry(reading& state, const slot& one, slot_kind kind) {
-    if (kind == slot_kind::dots) return look_at_dots(state, one);
-    if (kind == slot_kind::label) return look_at_label(state, one);
+void tree_check::inspect_entry(reading& state, const slot& one, slot_kind kind) {
+    if (kind == slot_kind::dots) return inspect_dots(state, one);
+    if (kind == slot_kind::label) return inspect_label(state, one);
     const problem of = about(state, one);
-    look_at_names(state, one, of);
+    inspect_names(state, one, of);
     objects_.push_back({.name = one.name, .parent = state.where.which});
     ENSURE(state.where.which < objects_.size() - 1, "a directory has a smaller index than its entries");
     const auto which = static_cast<chain_map::object>(objects_.size() - 1);
@@ -255,11 +255,11 @@ void tree_check::look_at_entry(reading& state, const slot& one, slot_kind kind) 
         enter_directory(state, one, of, which);
     } else {
         ++report_.files;
-        look_at_chain(one, of, which);
+        inspect_chain(one, of, which);
     }
 }
 
-void tree_check::look_at_dots(reading& state, const slot& one) {
+void tree_check::inspect_dots(reading& state, const slot& one) {
     problem of = about(state, one);
     if (state.where.is_root or not is_dot_of(one.entry, state.number)) {
         of.kind = problem_kind::dot_misplaced;
@@ -280,7 +280,7 @@ void tree_check::look_at_dots(reading& state, const slot& one) {
 }
 
 void tree_check::check_dots_present(const reading& state) {
-    // look_at_dots has seen those that are there; here the first two slots are read once more.
+    // inspect_dots has seen those that are there; here the first two slots are read once more.
     const geometry& shape = map_.shape();
     std::array<std::byte, 2 * slot_bytes> start{};
     const std::uint64_t offset = shape.cluster_offset(state.where.first);
@@ -297,7 +297,7 @@ void tree_check::check_dots_present(const reading& state) {
     }
 }
 
-void tree_check::look_at_label(const reading& state, const slot& one) {
+void tree_check::inspect_label(const reading& state, const slot& one) {
     problem of = about(state, one);
     of.kind = state.where.is_root ? problem_kind::second_label : problem_kind::misplaced_label;
     if (not state.where.is_root or root_label_) return problems_.add(std::move(of));
@@ -305,7 +305,7 @@ void tree_check::look_at_label(const reading& state, const slot& one) {
     std::memcpy(root_label_->data(), one.entry.name.data(), root_label_->size());
 }
 
-void tree_check::look_at_names(reading& state, const slot& one, const problem& about) {
+void tree_check::inspect_names(reading& state, const slot& one, const problem& about) {
     problem of = about;
     if (is_bad_short_name(one.entry.name, options_.page)) {
         of.kind = problem_kind::bad_short_name;
@@ -321,7 +321,7 @@ void tree_check::look_at_names(reading& state, const slot& one, const problem& a
     problems_.add(std::move(of));
 }
 
-void tree_check::look_at_chain(const slot& one, const problem& about, chain_map::object which) {
+void tree_check::inspect_chain(const slot& one, const problem& about, chain_map::object which) {
     const std::uint32_t first = first_of(one.entry);
     const std::uint64_t size = one.entry.size_bytes.value();
     const std::uint64_t cluster_bytes = map_.shape().cluster_bytes;

@@ -85,12 +85,12 @@ private:
     void add_root();
     void read_directory(const directory& where);
     bool read_extent(reading& state, byte_extent extent);
-    void look_at(reading& state, const directory_entry& entry, std::uint64_t offset);
-    void look_at_entry(reading& state, const slot& one, slot_kind kind);
-    void look_at_dots(reading& state, const slot& one);
-    void look_at_label(const reading& state, const slot& one);
-    void look_at_names(reading& state, const slot& one, const problem& about);
-    void look_at_chain(const slot& one, const problem& about, chain_map::object which);
+    void inspect(reading& state, const directory_entry& entry, std::uint64_t offset);
+    void inspect_entry(reading& state, const slot& one, slot_kind kind);
+    void inspect_dots(reading& state, const slot& one);
+    void inspect_label(const reading& state, const slot& one);
+    void inspect_names(reading& state, const slot& one, const problem& about);
+    void inspect_chain(const slot& one, const problem& about, chain_map::object which);
     void enter_directory(const reading& state, const slot& one, const problem& about,
                          chain_map::object which);
     void report_ending(const chain_map::outcome& found, problem about);

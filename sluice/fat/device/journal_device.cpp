@@ -186,7 +186,7 @@ void journal_device::put(const change& what) {
 
 // Returns the range from `offset` on that is stored contiguously in one device, at most `most`
 // bytes.
-journal_device::stretch journal_device::stretch_at(std::uint64_t offset, std::uint64_t most) const noexcept {
+journal_device::segment journal_device::segment_at(std::uint64_t offset, std::uint64_t most) const noexcept {
     ENSURE(most != 0, "the transfer is not empty");
     const auto next = map_.upper_bound(offset);
     if (next != map_.begin()) {
@@ -207,7 +207,7 @@ result<void> journal_device::read_at(std::uint64_t offset, io::buffers_type piec
     const std::shared_lock guard(mutex_);
     for (const io::buffer& each : pieces) {
         for (std::span<std::byte> left = each.bytes(); not left.empty();) {
-            const stretch here = stretch_at(offset, left.size());
+            const segment here = segment_at(offset, left.size());
             const auto part = left.first(static_cast<std::size_t>(here.length));
             if (here.from == source::nowhere)
                 std::ranges::fill(part, std::byte{});
@@ -229,7 +229,7 @@ result<bool> journal_device::try_read_at(std::uint64_t offset, std::span<std::by
     const std::shared_lock guard(mutex_, std::try_to_lock);
     if (not guard) return false;
     while (not into.empty()) {
-        const stretch here = stretch_at(offset, into.size());
+        const segment here = segment_at(offset, into.size());
         const auto part = into.first(static_cast<std::size_t>(here.length));
         if (here.from == source::nowhere) {
             std::ranges::fill(part, std::byte{});

@@ -102,13 +102,13 @@ private:
 
     // These require mutex_, shared or exclusive.
     enum class source : std::uint8_t { nowhere, volume, log };  // nowhere: zeros
-    struct stretch {
+    struct segment {
         std::uint64_t length = 0;
         source from = source::nowhere;
         std::uint64_t place = 0;  // in that device
     };
-    [[nodiscard]] stretch stretch_at(std::uint64_t offset, std::uint64_t most) const noexcept;
-    [[nodiscard]] device& device_of(const stretch& one) const noexcept {
+    [[nodiscard]] segment segment_at(std::uint64_t offset, std::uint64_t most) const noexcept;
+    [[nodiscard]] device& device_of(const segment& one) const noexcept {
         return one.from == source::log ? log_ : volume_;
     }
 

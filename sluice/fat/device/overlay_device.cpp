@@ -179,11 +179,11 @@ void overlay_device::publish(std::uint32_t block, slot_run in) {
 }
 
 // Returns the longest range from `offset` on that one transfer can cover, at most `most` bytes.
-overlay_device::stretch overlay_device::stretch_at(std::uint64_t offset, std::uint64_t most) const noexcept {
+overlay_device::segment overlay_device::segment_at(std::uint64_t offset, std::uint64_t most) const noexcept {
     ENSURE(most != 0, "the transfer is not empty");
     const std::uint32_t block_bytes = binding_.layout.block_bytes;
     std::uint32_t block = block_at(offset);
-    stretch found{.bytes = block_bytes - offset % block_bytes, .slot = slot_of(block)};
+    segment found{.bytes = block_bytes - offset % block_bytes, .slot = slot_of(block)};
     std::uint32_t slot = found.slot;
     while (found.bytes < most) {
         // The group's last.
@@ -204,14 +204,14 @@ result<void> overlay_device::read_at(std::uint64_t offset, io::buffers_type piec
     if (const auto inside = check_inside({offset, wanted}, "read past the end of the image"); not inside)
         return inside;
     if (wanted == 0) return {};
-    const auto read = [&](const stretch& from, io::buffers_type into) {
+    const auto read = [&](const segment& from, io::buffers_type into) {
         return from.slot == no_slot ? image_.read_at(offset, into)
                                     : store_.read_at(place_in_store(from.slot, offset), into);
     };
-    if (const stretch whole = stretch_at(offset, wanted); whole.bytes == wanted) return read(whole, pieces);
+    if (const segment whole = segment_at(offset, wanted); whole.bytes == wanted) return read(whole, pieces);
     for (const io::buffer& each : pieces) {
         for (std::span<std::byte> left = each.bytes(); not left.empty();) {
-            const stretch from = stretch_at(offset, left.size());
+            const segment from = segment_at(offset, left.size());
             io::buffer piece(left.first(static_cast<std::size_t>(from.bytes)));
             if (const auto done = read(from, io::buffers_type(&piece, 1)); not done) return done;
             left = left.subspan(piece.size());
@@ -225,7 +225,7 @@ result<bool> overlay_device::try_read_at(std::uint64_t offset, std::span<std::by
     if (const auto inside = check_inside({offset, into.size()}, "read past the end of the image"); not inside)
         return failure(inside.error());
     while (not into.empty()) {
-        const stretch from = stretch_at(offset, into.size());
+        const segment from = segment_at(offset, into.size());
         const auto part = into.first(static_cast<std::size_t>(from.bytes));
         const auto got = from.slot == no_slot ? image_.try_read_at(offset, part)
                                               : store_.try_read_at(place_in_store(from.slot, offset), part);

@@ -95,11 +95,11 @@ private:
     void release(slot_run which);
     void publish(std::uint32_t block, slot_run in);
 
-    struct stretch {  // blocks in consecutive slots, or in the image
+    struct segment {  // blocks in consecutive slots, or in the image
         std::uint64_t bytes = 0;
         std::uint32_t slot = no_slot;
     };
-    [[nodiscard]] stretch stretch_at(std::uint64_t offset, std::uint64_t most) const noexcept;
+    [[nodiscard]] segment segment_at(std::uint64_t offset, std::uint64_t most) const noexcept;
     [[nodiscard]] std::uint64_t place_in_store(std::uint32_t slot, std::uint64_t offset) const noexcept;
     struct first_write {
         sync::range_guard held{};

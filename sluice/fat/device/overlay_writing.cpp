@@ -21,7 +21,7 @@ overlay_device::first_write overlay_device::begin_first_write(std::uint64_t offs
     made.held =
         first_writes_.lock({.where = sync::byte_range::between(
                                 {.first = offset / block_bytes, .last = (offset + most - 1) / block_bytes})});
-    const stretch there = stretch_at(offset, most);
+    const segment there = segment_at(offset, most);
     if (there.slot == no_slot) made.bytes = there.bytes;
     ENSURE(made.is_whole or made.bytes <= block_bytes - within, "a part is one of a single block");
     return made;
@@ -73,7 +73,7 @@ result<std::uint64_t> overlay_device::write_first(std::uint64_t offset,
 
 result<void> overlay_device::write_piece(std::uint64_t offset, std::span<const std::byte> bytes) noexcept {
     while (not bytes.empty()) {
-        const stretch into = stretch_at(offset, bytes.size());
+        const segment into = segment_at(offset, bytes.size());
         const auto part = bytes.first(static_cast<std::size_t>(into.bytes));
         std::uint64_t length = part.size();
         if (into.slot != no_slot) {
@@ -98,7 +98,7 @@ result<void> overlay_device::write_at(std::uint64_t offset, io::const_buffers_ty
     if (const auto inside = check_inside({offset, wanted}, "write past the end of the image"); not inside)
         return inside;
     if (wanted == 0) return {};
-    if (const stretch whole = stretch_at(offset, wanted); whole.slot != no_slot and whole.bytes == wanted)
+    if (const segment whole = segment_at(offset, wanted); whole.slot != no_slot and whole.bytes == wanted)
         return store_.write_at(place_in_store(whole.slot, offset), pieces);
     for (const io::const_buffer& each : pieces) {
         if (const auto done = write_piece(offset, each.bytes()); not done) return done;
@@ -112,7 +112,7 @@ result<void> overlay_device::punch_hole(byte_extent range) noexcept {
     if (not is_writable()) return failure({EBADF, "write to an overlay opened for reading"});
     if (const auto inside = check_inside(range, "hole past the end of the image"); not inside) return inside;
     while (range.length != 0) {
-        const stretch into = stretch_at(range.offset, range.length);
+        const segment into = segment_at(range.offset, range.length);
         std::uint64_t length = into.bytes;
         if (into.slot != no_slot) {
             const auto done = store_.punch_hole({place_in_store(into.slot, range.offset), length});

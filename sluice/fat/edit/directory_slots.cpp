@@ -51,12 +51,12 @@ result<std::optional<std::uint64_t>> directory_slots::take(where place) {
             ++extent_;
             next_ = 0;
         }
-        if (not is_behind_end_) {
+        if (not is_after_end_) {
             const auto entry = read_slot(image_, at);
             if (not entry) return failure(entry.error());
             if (kind_of(*entry) == slot_kind::free and place == where::anywhere) return at;
             if (kind_of(*entry) != slot_kind::end) continue;
-            is_behind_end_ = true;
+            is_after_end_ = true;
         }
         if (extent_ == extents_.size()) return at;
         const auto done = write_slot(image_, extents_[extent_].offset + next_, {});

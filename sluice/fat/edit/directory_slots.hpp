@@ -16,7 +16,7 @@ namespace sluice::fat {
 /// Invariants:
 ///   1. The directory's chain is consistent, or at least every cluster up to its end is on the
 ///      volume.
-///   2. No slot before `next_` of extent `extent_` is allocated again. Once `is_behind_end_`, no
+///   2. No slot before `next_` of extent `extent_` is allocated again. Once `is_after_end_`, no
 ///      slot after the position is in use.
 /// Thread safety: none of its own. The constructor's arguments outlive the object.
 class directory_slots {
@@ -29,10 +29,10 @@ public:
     directory_slots(device& image, const geometry& shape, table_editor& table, std::uint32_t first)
         : image_(image), shape_(shape), table_(table), extents_(extents_from(first)) {}
 
-    enum class where : bool { anywhere, behind_end };
+    enum class where : bool { anywhere, after_end };
 
     /// Allocates an unused slot and returns its offset; the slot after the old end becomes the new
-    /// end. Slots allocated with `behind_end` are consecutive. A full directory grows by a cluster,
+    /// end. Slots allocated with `after_end` are consecutive. A full directory grows by a cluster,
     /// through the table, unless it is the fixed root or its chain lacks an end mark. Returns
     /// std::nullopt if there is no room. The caller writes to each slot before it allocates the
     /// next. Errors: those of the device. Complexity: linear in the directory for all calls
@@ -71,7 +71,7 @@ private:
     std::vector<byte_extent> extents_;
     std::size_t extent_ = 0;
     std::uint64_t next_ = 0;  // bytes from the start of the extent
-    bool is_behind_end_ = false;
+    bool is_after_end_ = false;
 };
 
 }  // namespace sluice::fat

@@ -30,17 +30,17 @@ void table_editor::set(std::uint32_t cluster, std::uint32_t value) {
     changed_.insert((extent.offset + extent.length - 1) / piece_bytes);
 }
 
-void table_editor::find_led_to() {
-    is_led_to_.resize(std::size_t{shape_.last_cluster()} + 1);
+void table_editor::find_referenced() {
+    is_referenced_.resize(std::size_t{shape_.last_cluster()} + 1);
     for (std::uint32_t each = geometry::first_cluster; each <= shape_.last_cluster(); ++each)
         if (const table_entry after = entry(each); after.kind == entry_kind::next)
-            is_led_to_[after.next] = true;
+            is_referenced_[after.next] = true;
 }
 
 std::optional<std::uint32_t> table_editor::allocate() {
-    if (is_led_to_.empty()) find_led_to();
+    if (is_referenced_.empty()) find_referenced();
     for (; next_free_ <= shape_.last_cluster(); ++next_free_) {
-        if (entry(next_free_).kind != entry_kind::free or is_led_to_[next_free_]) continue;
+        if (entry(next_free_).kind != entry_kind::free or is_referenced_[next_free_]) continue;
         end_chain(next_free_);
         return next_free_++;
     }

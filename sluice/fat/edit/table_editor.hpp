@@ -35,7 +35,7 @@ private:
     static constexpr std::uint64_t piece_bytes = 4096;
     static constexpr std::uint64_t write_bytes_max = 1 << 20;
 
-    void find_led_to();
+    void find_referenced();
 
     table_editor(device& image, const geometry& shape, std::vector<std::byte> table)
         : image_(image), shape_(shape), table_(std::move(table)) {}
@@ -45,7 +45,7 @@ private:
     std::vector<std::byte> table_;
     std::set<std::uint64_t> changed_;
     std::uint32_t next_free_ = geometry::first_cluster;
-    std::vector<bool> is_led_to_;  // by cluster; empty until it is needed
+    std::vector<bool> is_referenced_;  // by cluster; empty until it is needed
 };
 
 }  // namespace sluice::fat

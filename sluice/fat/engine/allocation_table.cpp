@@ -97,10 +97,10 @@ result<bool> allocation_table::is_free(std::uint32_t cluster) noexcept {
     return shape_.classify(*value).kind == entry_kind::free;
 }
 
-result<allocation_table::stretch> allocation_table::follow(std::uint32_t cluster, std::uint32_t most,
+result<allocation_table::segment> allocation_table::follow(std::uint32_t cluster, std::uint32_t most,
                                                            may_wait waits) noexcept {
     ENSURE(shape_.is_cluster(cluster) and most != 0);
-    stretch found{.length = 0, .after = {}};
+    segment found{.length = 0, .after = {}};
     std::uint32_t next = cluster;  // whose entry is read next
     const auto goes_on = [&] {
         return found.length == 0 or

@@ -62,11 +62,11 @@ public:
     /// Returns the longest run of consecutive clusters of the chain that begins with `cluster`, at
     /// most `most` clusters, and the entry of the last one. Counts one step for each cluster.
     /// Errors: as next.
-    struct stretch {
+    struct segment {
         std::uint32_t length = 1;
         table_entry after;
     };
-    [[nodiscard]] result<stretch> follow(std::uint32_t cluster, std::uint32_t most,
+    [[nodiscard]] result<segment> follow(std::uint32_t cluster, std::uint32_t most,
                                          may_wait waits = may_wait::yes) noexcept;
 
     /// Sets each entry of `what` to the following cluster, and the last one to `last`, a value in

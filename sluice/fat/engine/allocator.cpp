@@ -72,8 +72,8 @@ result<void> allocator::allocate(const allocation_request& wanted, reservation& 
             release(**reservations_.begin());
     release(own);
     if (map_.free_count() < wanted.wanted) {
-        const bool has_hope = map_.free_count() + released_count_ >= wanted.wanted;
-        return failure({has_hope ? EAGAIN : ENOSPC, "allocate clusters"});
+        const bool can_succeed_later = map_.free_count() + released_count_ >= wanted.wanted;
+        return failure({can_succeed_later ? EAGAIN : ENOSPC, "allocate clusters"});
     }
     std::uint32_t left = wanted.wanted;
     // Continue after the end of the file as far as possible: the released reservation is there.
@@ -102,7 +102,7 @@ result<void> allocator::allocate(const allocation_request& wanted, reservation& 
 void allocator::undo(const std::vector<cluster_extent>& taken) noexcept {
     const std::scoped_lock guard(mutex_);
     for (const cluster_extent& each : taken)
-        map_.give_if_taken(each);
+        map_.free_if_allocated(each);
     ENSURE(reserved_ <= map_.count() - map_.free_count(), "reserved clusters are not free");
 }
 
@@ -124,7 +124,7 @@ std::vector<cluster_extent> allocator::take_released() {
 void allocator::reuse(const std::vector<cluster_extent>& freed, std::uint64_t asked) noexcept {
     const std::scoped_lock guard(mutex_);
     for (const cluster_extent& each : freed)
-        map_.give_if_taken(each);
+        map_.free_if_allocated(each);
     ENSURE(asked <= released_count_);
     released_count_ -= asked;
 }

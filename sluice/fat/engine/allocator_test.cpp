@@ -59,13 +59,13 @@ TEST(free_map, agrees_with_an_array_over_random_calls) {
     EXPECT_FALSE(map.is_free(0) or map.is_free(1) or map.is_free(count + 2) or map.is_free(UINT32_MAX));
 }
 
-TEST(free_map, give_if_taken_skips_free_bits) {
+TEST(free_map, free_if_allocated_skips_free_bits) {
     free_map map(2, 200);
     map.give({.first = 60, .length = 10});
-    map.give_if_taken({.first = 50, .length = 100});
+    map.free_if_allocated({.first = 50, .length = 100});
     EXPECT_EQ(map.free_count(), 100U);
     EXPECT_EQ(map.free_from(50, 200), 100U);
-    map.give_if_taken({.first = 50, .length = 100});
+    map.free_if_allocated({.first = 50, .length = 100});
     EXPECT_EQ(map.free_count(), 100U);
 }
 

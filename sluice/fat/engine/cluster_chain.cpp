@@ -58,11 +58,11 @@ result<void> cluster_chain::map_to(std::uint32_t file_cluster, may_wait waits) n
         const std::uint32_t most =
             std::min(follow_max, (count_ ? *count_ : shape_.cluster_count) - runs_.mapped());
         if (most == 0) return broken();  // longer than the volume: the chain is cyclic
-        const auto stretch = table_.follow(next, most, waits);
-        if (not stretch) return failure(stretch.error());
-        ENSURE(stretch->length != 0 and stretch->length <= most, "no walk is longer than the volume");
-        runs_.append(next, stretch->length);
-        after = stretch->after;
+        const auto segment = table_.follow(next, most, waits);
+        if (not segment) return failure(segment.error());
+        ENSURE(segment->length != 0 and segment->length <= most, "no walk is longer than the volume");
+        runs_.append(next, segment->length);
+        after = segment->after;
     }
     return {};
 }
@@ -105,10 +105,10 @@ result<cluster_run> cluster_chain::locate(std::uint32_t file_cluster, run_list::
         walk({.file_cluster = near.file_cluster, .disk_cluster = near.disk_cluster}, file_cluster, waits);
     if (not found) return failure(found.error());
     const std::uint32_t most = std::min(run_list::anchor_spacing, runs_.mapped() - file_cluster);
-    const auto stretch = table_.follow(found->disk_cluster, most, waits);
-    if (not stretch) return failure(stretch.error());
+    const auto segment = table_.follow(found->disk_cluster, most, waits);
+    if (not segment) return failure(segment.error());
     return cluster_run{
-        .file_cluster = file_cluster, .disk_cluster = found->disk_cluster, .length = stretch->length};
+        .file_cluster = file_cluster, .disk_cluster = found->disk_cluster, .length = segment->length};
 }
 
 result<std::uint32_t> cluster_chain::count_by_walking() noexcept {

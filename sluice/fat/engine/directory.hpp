@@ -122,7 +122,7 @@ private:
     void put(std::uint32_t slot, const directory_entry& raw) noexcept;
     void mark_dirty(std::uint32_t sector) noexcept;
     void occupy(slots which) noexcept;
-    void vacate(slots which) noexcept;
+    void release_slots(slots which) noexcept;
     void mark_free(slots which) noexcept;
     [[nodiscard]] static slots set_of(const name_entry& of) noexcept {
         return {.first = of.first_slot, .count = of.slot - of.first_slot + 1};
@@ -132,7 +132,7 @@ private:
     [[nodiscard]] std::optional<std::uint32_t> room_instead_of(slots old, std::uint32_t count) noexcept;
     [[nodiscard]] std::optional<std::uint32_t> room_for(std::uint32_t count) noexcept;
     [[nodiscard]] std::optional<std::uint32_t> room_in(std::uint32_t from, slots where) const noexcept;
-    [[nodiscard]] result<void> wipe_behind_end() noexcept;
+    [[nodiscard]] result<void> zero_after_end() noexcept;
     void write_set(slots where, std::u16string_view name, const directory_entry& raw) noexcept;
     struct own_short_name {
         short_name raw;
@@ -159,8 +159,8 @@ private:
     std::vector<bool> used_;
     std::vector<std::uint16_t> free_in_;  // per sector
     std::array<std::uint32_t, long_name_slots_max + 2>
-        room_from_{};  // no earlier sector has that many in a row, unless vacated_from_ is less
-    std::uint32_t vacated_from_ = UINT32_MAX;
+        room_from_{};  // no earlier sector has that many in a row, unless released_from_ is less
+    std::uint32_t released_from_ = UINT32_MAX;
 
     std::vector<bool> dirty_;          // sectors
     std::vector<bool> after_another_;  // subset: to write once the preceding sector is durable

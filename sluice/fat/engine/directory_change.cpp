@@ -19,7 +19,7 @@ void directory::occupy(slots which) noexcept {
     }
 }
 
-void directory::vacate(slots which) noexcept {
+void directory::release_slots(slots which) noexcept {
     ENSURE(which.count <= slot_count() and which.first <= slot_count() - which.count);
     for (std::uint32_t slot = which.first; slot < which.first + which.count; ++slot) {
         ENSURE(used_[slot]);
@@ -27,7 +27,7 @@ void directory::vacate(slots which) noexcept {
         used_[slot] = false;
         ++free_in_[slot / slots_per_sector()];
     }
-    vacated_from_ = std::min(vacated_from_, which.first / slots_per_sector());
+    released_from_ = std::min(released_from_, which.first / slots_per_sector());
 }
 
 // Returns the first run of `where.count` unused slots that begins at or after `from` and is within
@@ -46,8 +46,8 @@ std::optional<std::uint32_t> directory::room_for(std::uint32_t count) noexcept {
     ENSURE(count != 0 and count < room_from_.size(), "an entry has at most so many slots");
     const std::uint32_t each = slots_per_sector();
     for (std::uint32_t& known : room_from_)
-        known = std::min(known, vacated_from_);
-    vacated_from_ = UINT32_MAX;
+        known = std::min(known, released_from_);
+    released_from_ = UINT32_MAX;
     std::uint32_t& from = room_from_[count];
     // A set that does not fit into one sector can be at any run that is long enough.
     if (count > each) return room_in(from * each, {.first = slot_count(), .count = count});
@@ -84,7 +84,7 @@ void directory::grow(std::uint64_t offset) {
 }
 
 // The slots after the end may have any content. They must be zeros before the end moves there.
-result<void> directory::wipe_behind_end() noexcept {
+result<void> directory::zero_after_end() noexcept {
     if (is_wiped_) return {};
     ENSURE(end_ <= slot_count());
     const std::uint32_t per_sector = slots_per_sector();
@@ -145,7 +145,7 @@ void directory::extend_to(slots which) noexcept {
 
 result<const name_entry*> directory::add(std::string_view name, const directory_entry& entry) {
     if (is_damaged_) return failure({EIO, "add to a damaged directory"});
-    if (const auto wiped = wipe_behind_end(); not wiped) return failure(wiped.error());
+    if (const auto wiped = zero_after_end(); not wiped) return failure(wiped.error());
     own_short_name own = unused_short_name(name);
     const std::u16string units = own.alias.empty() ? std::u16string() : to_utf16(name);
     ENSURE(units.size() <= long_name_units_max);
@@ -186,7 +186,7 @@ void directory::apply(slots gone) noexcept {
     ENSURE(used_[gone.first] and used_[gone.first + gone.count - 1],
            "a removed entry has its slots until then");
     mark_free(gone);
-    vacate(gone);
+    release_slots(gone);
     names_.erase(gone.first + gone.count - 1);
 }
 
@@ -196,7 +196,7 @@ void directory::apply_removals() noexcept {
     removals_.clear();
     for (const slots each : leftovers_) {
         mark_free(each);
-        vacate(each);
+        release_slots(each);
     }
     leftovers_.clear();
 }
@@ -221,7 +221,7 @@ std::optional<std::uint32_t> directory::room_instead_of(slots old, std::uint32_t
     if (count == old.count) return old.first;
     const std::uint32_t sector = old.first / slots_per_sector();
     if (not is_wiped_ or (old.first + old.count - 1) / slots_per_sector() != sector) return std::nullopt;
-    vacate(old);
+    release_slots(old);
     const std::uint32_t end = std::min((sector + 1) * slots_per_sector(), slot_count());
     const auto found = room_in(sector * slots_per_sector(), {.first = end, .count = count});
     occupy(found ? slots{.first = *found, .count = count} : old);

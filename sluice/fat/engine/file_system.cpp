@@ -132,7 +132,7 @@ result<directory*> file_system::content_of(const inode_ptr& of) {
                                       is_fixed ? nullptr : &of->chain);
         if (not loaded) return failure(loaded.error());
         of->content = std::move(*loaded);
-        take_uses_back(*of);
+        restore_uses(*of);
         by_cluster_[key] = of.get();
         ENSURE(recent_.size() + 1 == by_cluster_.size(), "each loaded directory has its own cluster");
         recent_.push_front(of);
@@ -144,14 +144,14 @@ result<directory*> file_system::content_of(const inode_ptr& of) {
 
 // The uses of names outlive the content of the directory in memory: ids are valid until the volume
 // is unmounted, and two lookups of a file return the same inode.
-void file_system::put_uses_aside(const inode& of) {
+void file_system::save_uses(const inode& of) {
     for (const name_entry* each = of.content->next(0); each != nullptr;
          each = of.content->next(each->slot + 1))
         if (each->use.id != 0 or not each->use.held.expired())
             uses_.emplace(location_of(of, each->slot), std::move(each->use));
 }
 
-void file_system::take_uses_back(const inode& of) {
+void file_system::restore_uses(const inode& of) {
     if (uses_.empty()) return;
     for (const name_entry* each = of.content->next(0); each != nullptr;
          each = of.content->next(each->slot + 1))
@@ -160,7 +160,7 @@ void file_system::take_uses_back(const inode& of) {
 
 void file_system::drop_content(inode& of) noexcept {
     if (of.content == nullptr) return;
-    put_uses_aside(of);
+    save_uses(of);
     {
         const std::unique_lock guard(of.mutex);
         of.reserved.reset();

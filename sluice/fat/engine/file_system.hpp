@@ -272,8 +272,8 @@ private:
     [[nodiscard]] result<directory*> content_of(const inode_ptr& of);
     void drop_content(inode& of) noexcept;
     [[nodiscard]] std::uint64_t id_of(const inode& parent, const name_entry& entry) const noexcept;
-    void put_uses_aside(const inode& of);
-    void take_uses_back(const inode& of);
+    void save_uses(const inode& of);
+    void restore_uses(const inode& of);
     void trim() noexcept;
     void try_to_trim() noexcept;
     [[nodiscard]] result<inode_ptr> walk(std::string_view path);

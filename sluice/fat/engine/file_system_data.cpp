@@ -430,7 +430,7 @@ result<vfs::host_runs> file_system::pin_extents(inode& of, byte_extent where, st
                                                 may_wait waits) noexcept {
     if (not pins_extents_) return failure({EOPNOTSUPP, "pin extents"});
     vfs::host_runs made;
-    const auto noted = options_.is_read_only ? nullptr : std::make_shared<extent_pin>(pin_table());
+    const auto recorded = options_.is_read_only ? nullptr : std::make_shared<extent_pin>(pin_table());
     bool fits = true;
     const auto done = for_each_extent(
         of, where,
@@ -442,14 +442,14 @@ result<vfs::host_runs> file_system::pin_extents(inode& of, byte_extent where, st
             const file_place there = *device_.place_of(*each.place);
             made.file = there.file;
             made.runs.back().place = there.offset;
-            if (noted != nullptr)
-                noted->add(clusters_at(shape_, {.offset = *each.place, .length = each.length}));
+            if (recorded != nullptr)
+                recorded->add(clusters_at(shape_, {.offset = *each.place, .length = each.length}));
             return true;
         },
         waits);
     if (not done) return failure(done.error());
     if (not fits) return failure({E2BIG, "pin extents"});
-    made.kept = noted;
+    made.kept = recorded;
     return made;
 }
 

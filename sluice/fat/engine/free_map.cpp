@@ -65,7 +65,7 @@ void free_map::give(cluster_extent what) noexcept {
     free_ += what.length;
 }
 
-void free_map::give_if_taken(cluster_extent what) noexcept {
+void free_map::free_if_allocated(cluster_extent what) noexcept {
     for_each_word(what, [&](std::uint64_t& word, std::uint64_t mask, std::uint32_t& free_in, std::uint32_t) {
         const auto fresh = static_cast<std::uint32_t>(std::popcount(mask & ~word));
         word |= mask;

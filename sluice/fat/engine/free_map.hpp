@@ -41,7 +41,7 @@ public:
     /// Marks all of `what` as free; all of it was taken before.
     void give(cluster_extent what) noexcept;
     /// Marks all of `what` as free; a part of it may already be free.
-    void give_if_taken(cluster_extent what) noexcept;
+    void free_if_allocated(cluster_extent what) noexcept;
 
     /// Returns the number of consecutive free clusters from `first` on, up to `most`. Clusters
     /// outside the map are not free.

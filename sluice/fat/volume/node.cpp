@@ -70,10 +70,10 @@ result<void> node::may_use(bool is_granted) const noexcept {
     return {};
 }
 
-result<void> node::noted(result<void> done, vfs::change_kind what) {
+result<void> node::recorded(result<void> done, vfs::change_kind what) {
     if (not done or inode_->is_removed) return done;
     // The query of a path may have to wait for a thread that changes names.
-    around_.feed->note(what, inode_->is_directory, around_.feed->is_watched() ? path() : std::string());
+    around_.feed->record(what, inode_->is_directory, around_.feed->is_watched() ? path() : std::string());
     return done;
 }
 
@@ -92,7 +92,7 @@ result<void> node::change(const vfs::metadata_change& wanted) noexcept {
                        .accessed = to_system(wanted.accessed),
                        .modified = to_system(wanted.modified)};
     if (wanted.dos) asked.bits = static_cast<attributes>(*wanted.dos);
-    return noted(system_.change(*inode_, asked), vfs::change_kind::attributes);
+    return recorded(system_.change(*inode_, asked), vfs::change_kind::attributes);
 }
 
 result<void> node::open_data(vfs::data_access wanted) noexcept {
@@ -170,7 +170,7 @@ result<void> node::write_at_once(std::span<const std::byte> from, std::uint64_t 
     if (not around_.writes.is_prompt(began)) return failure({EAGAIN, "write at once"});
     run_list::hint hint;
     const auto done = system_.write(*inode_, hint, from, offset, may_wait::no);
-    around_.writes.note(began, vfs::buffered_write_hint::clock::now(), from.size());
+    around_.writes.record(began, vfs::buffered_write_hint::clock::now(), from.size());
     return done;
 }
 
@@ -188,7 +188,7 @@ io::task<result<void>> node::co_write(std::span<const std::byte> from, std::uint
             on_thread([&] { return system_.write(*inode_, hint, from, offset); }, by);
         done = co_await std::move(writing);
     }
-    if (done and not inode_->is_removed) around_.feed->note_written(*inode_);
+    if (done and not inode_->is_removed) around_.feed->record_written(*inode_);
     co_return done;
 }
 
@@ -199,7 +199,7 @@ io::task<result<void>> node::co_flush(io::call_withdrawal* by) noexcept {
 
 result<void> node::truncate(std::uint64_t size_bytes) noexcept {
     if (const auto may = may_use(granted_.can_write()); not may) return may;
-    return noted(system_.truncate(*inode_, size_bytes), vfs::change_kind::modified);
+    return recorded(system_.truncate(*inode_, size_bytes), vfs::change_kind::modified);
 }
 
 result<void> node::allocate(std::uint64_t size_bytes) noexcept {
@@ -209,7 +209,7 @@ result<void> node::allocate(std::uint64_t size_bytes) noexcept {
 
 result<void> node::zero(std::uint64_t offset, std::uint64_t length, bool) noexcept {
     if (const auto may = may_use(granted_.can_write()); not may) return may;
-    return noted(system_.zero(*inode_, {.offset = offset, .length = length}), vfs::change_kind::modified);
+    return recorded(system_.zero(*inode_, {.offset = offset, .length = length}), vfs::change_kind::modified);
 }
 
 result<std::span<io::extent_pair>> node::allocated_ranges(std::uint64_t offset, std::uint64_t length,
@@ -258,8 +258,8 @@ result<std::uint64_t> node::clone_to(vfs::node& destination, io::extent_pair sou
         if (not written) return failure(written.error());
         done += bytes;
     }
-    const auto told = other->noted({}, vfs::change_kind::modified);
-    (void)told;
+    const auto recorded = other->recorded({}, vfs::change_kind::modified);
+    (void)recorded;
     return length;
 }
 
@@ -276,10 +276,10 @@ result<void> node::rename(std::string_view path, vfs::when_taken taken) noexcept
     if (not done) return done;
     const std::string after = this->path();
     if (is_other) {
-        around_.feed->note(vfs::change_kind::removed, (*replaced)->is_directory, other);
-        if ((*replaced)->is_directory) around_.feed->note_end(**replaced);
+        around_.feed->record(vfs::change_kind::removed, (*replaced)->is_directory, other);
+        if ((*replaced)->is_directory) around_.feed->record_end(**replaced);
     }
-    if (before != after) around_.feed->note_move(seen, inode_->is_directory, after);
+    if (before != after) around_.feed->record_move(seen, inode_->is_directory, after);
     return {};
 }
 
@@ -287,8 +287,8 @@ result<void> node::remove() noexcept {
     const std::string before = path();
     const auto done = system_.remove(*inode_);
     if (not done) return done;
-    around_.feed->note(vfs::change_kind::removed, inode_->is_directory, before);
-    if (inode_->is_directory) around_.feed->note_end(*inode_);
+    around_.feed->record(vfs::change_kind::removed, inode_->is_directory, before);
+    if (inode_->is_directory) around_.feed->record_end(*inode_);
     return {};
 }
 

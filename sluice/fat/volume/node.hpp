@@ -106,7 +106,7 @@ private:
     template <class Call>
     [[nodiscard]] io::task<std::invoke_result_t<Call&>> on_thread(Call call,
                                                                   io::call_withdrawal* by) noexcept;
-    result<void> noted(result<void> done, vfs::change_kind what);
+    result<void> recorded(result<void> done, vfs::change_kind what);
 
     volume_context& around_;
     file_system& system_;

@@ -51,7 +51,7 @@ result<vfs::node_ptr> volume::create(std::string_view path, const vfs::creation_
     if (not is_directory and wanted.kind != vfs::node_kind::file) return failure({EINVAL, "create"});
     auto made = around_->system->create(path, is_directory, static_cast<attributes>(wanted.dos));
     if (not made) return failure(made.error());
-    around_->feed->note(vfs::change_kind::added, is_directory, around_->system->path_of(**made));
+    around_->feed->record(vfs::change_kind::added, is_directory, around_->system->path_of(**made));
     return std::make_unique<node>(*around_, std::move(*made));
 }
 

@@ -77,15 +77,15 @@ void volume_change_feed::notify_watches(vfs::change_kind what, bool is_directory
     }
 }
 
-void volume_change_feed::note(vfs::change_kind what, bool is_directory, const std::string& path) {
+void volume_change_feed::record(vfs::change_kind what, bool is_directory, const std::string& path) {
     const std::scoped_lock guard(mutex_);
-    note_what_was_written();
+    record_writes();
     notify_watches(what, is_directory, path);
     ring();
 }
 
 // The path is determined later, outside of the write.
-void volume_change_feed::note_written(inode& which) {
+void volume_change_feed::record_written(inode& which) {
     {
         const std::scoped_lock guard(written_mutex_);
         if (notes_written_) written_.insert(which.shared_from_this());
@@ -95,7 +95,7 @@ void volume_change_feed::note_written(inode& which) {
 
 // Reports writes before other changes, so that a write is reported before later changes of the
 // file.
-void volume_change_feed::note_what_was_written() {
+void volume_change_feed::record_writes() {
     std::set<inode_ptr> written;
     {
         const std::scoped_lock guard(written_mutex_);
@@ -107,14 +107,14 @@ void volume_change_feed::note_what_was_written() {
 
 volume_change_feed::names_seen volume_change_feed::names_of(const std::string& path) {
     const std::scoped_lock guard(mutex_);
-    note_what_was_written();
+    record_writes();
     names_seen seen;
     for (const held_watch* const each : watches_)
         seen.push_back({.by = each, .name = each->path_from_here(path)});
     return seen;
 }
 
-void volume_change_feed::note_move(const names_seen& before, bool is_directory, const std::string& after) {
+void volume_change_feed::record_move(const names_seen& before, bool is_directory, const std::string& after) {
     using enum vfs::change_kind;
     const std::scoped_lock guard(mutex_);
     for (held_watch* const each : watches_) {
@@ -129,7 +129,7 @@ void volume_change_feed::note_move(const names_seen& before, bool is_directory, 
     ring();
 }
 
-void volume_change_feed::note_end(const inode& directory) {
+void volume_change_feed::record_end(const inode& directory) {
     const std::scoped_lock guard(mutex_);
     for (held_watch* const each : watches_)
         if (each->directory() == &directory) queue_.add_end(*each);
@@ -205,7 +205,7 @@ void volume_change_feed::deliver() noexcept {
     }
     is_signalled_ = false;
     const std::scoped_lock guard(mutex_);
-    note_what_was_written();
+    record_writes();
     queue_.deliver_all();
     if (commits_at_.is_none()) commits_at_ = commit_time();
 }

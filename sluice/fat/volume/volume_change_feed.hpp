@@ -37,26 +37,26 @@ public:
         return not watches_.empty();
     }
     /// Records a change of a file's content.
-    void note_written(inode& which);
+    void record_written(inode& which);
     /// Records a change of the inode at a path. The path is used only if is_watched().
-    void note(vfs::change_kind what, bool is_directory, const std::string& path);
+    void record(vfs::change_kind what, bool is_directory, const std::string& path);
     /// The name of a path relative to each watch that covers it. A rename gets the names before,
-    /// and passes them to note_move() after the move.
+    /// and passes them to record_move() after the move.
     struct name_seen {
         const vfs::queued_watch* by = nullptr;
         std::optional<std::string> name{};
     };
     using names_seen = std::vector<name_seen>;
     [[nodiscard]] names_seen names_of(const std::string& path);
-    void note_move(const names_seen& before, bool is_directory, const std::string& after);
+    void record_move(const names_seen& before, bool is_directory, const std::string& after);
     /// Ends the watches of a directory that has been removed.
-    void note_end(const inode& directory);
+    void record_end(const inode& directory);
 
 private:
     class held_watch;
 
     void notify_watches(vfs::change_kind what, bool is_directory, const std::string& path);
-    void note_what_was_written();
+    void record_writes();
     void ring() noexcept;
     void forget(held_watch& which) noexcept;
 

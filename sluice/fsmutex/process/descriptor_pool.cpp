@@ -13,7 +13,7 @@ descriptor_pool::~descriptor_pool() {
         ::close(idle_[i]);
 }
 
-result<int> descriptor_pool::take_slowly() noexcept {
+result<int> descriptor_pool::acquire_slow_path() noexcept {
     {
         const std::lock_guard holding(mutex_);
         if (idle_count_ != 0) return idle_[--idle_count_];

@@ -31,7 +31,7 @@ public:
     [[nodiscard]] result<int> take() noexcept {
         // relaxed, and below: only a number; the kernel orders the uses of the descriptor.
         if (const int spare = spare_.exchange(none, std::memory_order_relaxed); spare != none) return spare;
-        return take_slowly();
+        return acquire_slow_path();
     }
     /// Returns to the pool a description that take() returned and that no longer holds a lock.
     void release(int descriptor) noexcept {
@@ -43,7 +43,7 @@ public:
 private:
     static constexpr int none = -1;
 
-    [[nodiscard]] result<int> take_slowly() noexcept;
+    [[nodiscard]] result<int> acquire_slow_path() noexcept;
     void release_slow_path(int descriptor) noexcept;
 
     int original_;

@@ -279,10 +279,10 @@ protected:
         operation(queue);
         return queue.is_damaged();
     }
-    [[nodiscard]] bool leaving_finds_damage(const mapped_queue::request_key& of, bool was_told) const {
+    [[nodiscard]] bool leaving_finds_damage(const mapped_queue::request_key& of, bool knows_grant) const {
         return finds_damage([&](mapped_queue& queue) {
             mapped_queue::wake_list list;
-            queue.leave(of, was_told, list);
+            queue.leave(of, knows_grant, list);
         });
     }
 

@@ -42,7 +42,7 @@ constexpr unsigned damaged_opens_max = 3;
 constexpr int latch_spins = 200;
 // The pause before a check of the latch's holder, which holds it for less than a microsecond if it
 // runs.
-constexpr std::chrono::milliseconds latch_patience = 10ms;
+constexpr std::chrono::milliseconds latch_check_delay = 10ms;
 
 // The time that a process has waited, without the time for which it was itself stopped.
 class running_time {
@@ -333,7 +333,7 @@ result<void> mapped_file::lock_slow_path() noexcept {
             not latch.compare_exchange_weak(seen, seen | latch_sleepers, std::memory_order_relaxed))
             continue;
         const std::uint32_t holder = seen | latch_sleepers;
-        if (sleep(latch, holder, latch_patience)) continue;
+        if (sleep(latch, holder, latch_check_delay)) continue;
         if (not is_latch_word(holder & ~latch_sleepers)) return report_damage();
         if (not has_holder_died(holder & ~latch_sleepers)) continue;
         // It died while it held the latch. One of the waiters that detect this takes it over.

@@ -86,7 +86,7 @@ public:
     void wake(const mapped_queue::wake_list& list) noexcept;
     /// Records a request that could not be released. It is reported as a request of a dead process
     /// when the file is closed.
-    void note_orphan() noexcept { has_orphans_.store(true, std::memory_order_relaxed); }
+    void record_orphan() noexcept { has_orphans_.store(true, std::memory_order_relaxed); }
     /// Sleeps while the word holds `expected`, at most for the given time. Returns false if the
     /// time expired.
     static bool sleep(std::atomic<std::uint32_t>& word, std::uint32_t expected,

@@ -268,7 +268,7 @@ bool mapped_queue::is_contended(std::span<const entity> wanted) noexcept {
     });
 }
 
-void mapped_queue::note_neighbour(std::uint32_t number, std::uint32_t processor) noexcept {
+void mapped_queue::record_neighbour(std::uint32_t number, std::uint32_t processor) noexcept {
     record& mine = at_->requests[number];
     mine.follower = 0;
     std::atomic<std::uint32_t>& last = at_->last_of_processor[processor];
@@ -316,7 +316,7 @@ std::optional<mapped_queue::request_key> mapped_queue::enter(const origin& from,
     mine.arrival.store(arrival, std::memory_order_relaxed);  // its readers do not hold the latch
     mine.since_ns = from.since_ns;
     const bool is_next = fill(first, wanted);
-    note_neighbour(first, from.processor);
+    record_neighbour(first, from.processor);
     if (is_damaged_) return std::nullopt;
     // From here on the request is in use. release: its content is visible if this is.
     const std::uint32_t waits_as = is_next ? next_up : waiting;
@@ -353,16 +353,16 @@ bool mapped_queue::fill(std::uint32_t first, std::span<const entity> wanted) noe
     return is_next;
 }
 
-bool mapped_queue::has(const request_key& whose, bool was_told) const noexcept {
+bool mapped_queue::has(const request_key& whose, bool knows_grant) const noexcept {
     const record& own = at_->requests[whose.number];
     const std::uint32_t state = own.state.load(std::memory_order_relaxed);
     return own.arrival.load(std::memory_order_relaxed) == whose.arrival and
-           (state == granted or (not was_told and is_waiting(state)));
+           (state == granted or (not knows_grant and is_waiting(state)));
 }
 
-void mapped_queue::leave(const request_key& whose, bool was_told, wake_list& wake) noexcept {
+void mapped_queue::leave(const request_key& whose, bool knows_grant, wake_list& wake) noexcept {
     const std::uint32_t number = whose.number;
-    expect(has(whose, was_told));
+    expect(has(whose, knows_grant));
     if (is_damaged_) return;
     // The request is no longer in use. release: so it is if any of the stores below is visible.
     at_->requests[number].state.store(unused, std::memory_order_release);
@@ -370,7 +370,7 @@ void mapped_queue::leave(const request_key& whose, bool was_told, wake_list& wak
         const link& own = link_at(each);
         // The exclusive holder has repaired the data.
         const name previous = read_once(own.previous);
-        if (was_told and is_exclusive(own) and previous != 0 and link_at(previous).is_tombstone != 0)
+        if (knows_grant and is_exclusive(own) and previous != 0 and link_at(previous).is_tombstone != 0)
             remove_tombstone(previous);
         dequeue(each, wake);
     };

@@ -191,10 +191,10 @@ public:
                                                    std::span<const entity> wanted) noexcept;
     /// Returns whether a request would have to wait.
     [[nodiscard]] bool is_contended(std::span<const entity> wanted) noexcept;
-    /// Removes a request, whether it was granted or not. `was_told` states that its owner knows
+    /// Removes a request, whether it was granted or not. `knows_grant` states that its owner knows
     /// that it was granted, and knows the reported deaths; otherwise the next holder gets the
     /// report. Sets is_damaged() if the request is not in the queue.
-    void leave(const request_key& whose, bool was_told, wake_list& wake) noexcept;
+    void leave(const request_key& whose, bool knows_grant, wake_list& wake) noexcept;
     /// Removes all requests of an instance that died; its exclusive locks leave tombstones.
     void reap_instance(std::uint32_t instance, wake_list& wake) noexcept;
     /// Rebuilds the queues after the holder of the latch died.
@@ -209,9 +209,9 @@ public:
     /// their number.
     [[nodiscard]] std::size_t copy_entities(std::uint32_t number, std::vector<entity>& into) noexcept;
 
-    /// Returns whether the request is still queued, and granted if `was_told`. For its owner, which
-    /// needs no latch.
-    [[nodiscard]] bool has(const request_key& whose, bool was_told) const noexcept;
+    /// Returns whether the request is still queued, and granted if `knows_grant`. For its owner,
+    /// which needs no latch.
+    [[nodiscard]] bool has(const request_key& whose, bool knows_grant) const noexcept;
     /// Returns a request. For its owner, which needs no latch.
     [[nodiscard]] mapped::request& request_at(std::uint32_t number) const noexcept {
         return at_->requests[number];
@@ -294,7 +294,7 @@ private:
     void wake_waiter(std::uint32_t number, wake_list& wake) noexcept;
     void wake_successor(name behind, wake_list& wake) noexcept;
     void wake_follower(const record& leaving, wake_list& wake) noexcept;
-    void note_neighbour(std::uint32_t number, std::uint32_t processor) noexcept;
+    void record_neighbour(std::uint32_t number, std::uint32_t processor) noexcept;
     void remove_tombstone(name of) noexcept;
     void reap_request(std::uint32_t number, wake_list& wake) noexcept;
     void reap_link(name of, bool was_granted, wake_list& wake) noexcept;

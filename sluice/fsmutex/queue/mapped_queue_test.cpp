@@ -41,8 +41,9 @@ protected:
     [[nodiscard]] std::uint32_t enter(std::initializer_list<entity> wanted, std::uint32_t instance = 1) {
         return queue.enter({.instance = instance}, std::vector(wanted)).value().number;
     }
-    void leave(std::uint32_t number, bool was_told, mapped_queue::wake_list& wake) {
-        queue.leave({.number = number, .arrival = queue.request_at(number).arrival.load()}, was_told, wake);
+    void leave(std::uint32_t number, bool knows_grant, mapped_queue::wake_list& wake) {
+        queue.leave({.number = number, .arrival = queue.request_at(number).arrival.load()}, knows_grant,
+                    wake);
     }
     [[nodiscard]] bool is_granted(std::uint32_t number) const {
         return queue.request_at(number).state.load(std::memory_order_relaxed) == mapped::granted;

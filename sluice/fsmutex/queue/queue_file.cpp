@@ -147,7 +147,7 @@ result<void> queue_file::enter_file(io::volume_reach reach) noexcept {
     const auto bytes = size_of(descriptor());
     if (not bytes) return failure(bytes.error());
     if (*bytes == 0)
-        if (auto written = begin_anew(reach); not written) return failure(written.error());
+        if (auto written = initialise_file(reach); not written) return failure(written.error());
     const auto now = read_header();
     if (not now) return failure(now.error());
     if (not*now)
@@ -163,7 +163,7 @@ result<void> queue_file::enter_file(io::volume_reach reach) noexcept {
     return {};
 }
 
-result<void> queue_file::begin_anew(io::volume_reach reach) noexcept {
+result<void> queue_file::initialise_file(io::volume_reach reach) noexcept {
     // If another process has it open, it was truncated: it had a header, and perhaps slots of
     // holders.
     const auto is_used = kernel_lock::is_locked(descriptor(), queue_bytes::in_use, kind::exclusive);
@@ -272,7 +272,7 @@ result<std::optional<header>> queue_file::read_header() const noexcept {
     return found;
 }
 
-void queue_file::note_dead_before(std::uint64_t place) noexcept {
+void queue_file::record_dead_before(std::uint64_t place) noexcept {
     std::uint64_t before = seen_dead_before();
     while (before < place and
            not seen_dead_before_.compare_exchange_weak(before, place, std::memory_order_relaxed)) {}
@@ -400,9 +400,9 @@ result<void> queue_file::write_behind(std::uint64_t place, std::span<const std::
     // First the end: no slot is ever after it, but one may be missing before it if its process died
     // in between.
     const le64 end(place + slots.size());
-    if (const auto noted = write_all(descriptor(), std::as_bytes(std::span(&end, 1)), ring_end_offset);
-        not noted)
-        return noted;
+    if (const auto recorded = write_all(descriptor(), std::as_bytes(std::span(&end, 1)), ring_end_offset);
+        not recorded)
+        return recorded;
     const auto written = write_all(descriptor(), slots, offset_of(place));
     if (not written) erase(place, slots.size());
     return written;

@@ -36,7 +36,7 @@ inline constexpr std::uint64_t id_mask = (std::uint64_t{1} << 61) - 1;
 inline constexpr unsigned count_bits = 4;
 /// The next bits: the CPU of the request, a hint for which process it may help to run.
 inline constexpr std::uint64_t processor_mask = 0xff;
-inline constexpr std::uint64_t drawn_mask =
+inline constexpr std::uint64_t random_mask =
     id_mask & ~(processor_mask << count_bits | ((1U << count_bits) - 1));
 [[nodiscard]] constexpr std::uint64_t processor_of(std::uint64_t id) noexcept {
     return id >> count_bits & processor_mask;
@@ -119,7 +119,7 @@ public:
     [[nodiscard]] std::uint64_t seen_dead_before() const noexcept {
         return seen_dead_before_.load(std::memory_order_relaxed);
     }
-    void note_dead_before(std::uint64_t place) noexcept;
+    void record_dead_before(std::uint64_t place) noexcept;
     [[nodiscard]] std::shared_ptr<const queue_view> view() noexcept;
     /// Reads the header. Errors: EIO, ENOMEM.
     [[nodiscard]] result<std::shared_ptr<const queue_view>> refreshed_view() noexcept;
@@ -184,7 +184,7 @@ private:
                                                                        const dependencies& from,
                                                                        const file_access& access) noexcept;
     [[nodiscard]] result<void> enter_file(io::volume_reach reach) noexcept;
-    [[nodiscard]] result<void> begin_anew(io::volume_reach reach) noexcept;
+    [[nodiscard]] result<void> initialise_file(io::volume_reach reach) noexcept;
     [[nodiscard]] result<void> write_first_header(io::volume_reach reach) noexcept;
     [[nodiscard]] result<std::optional<queue_format::header>> read_header() const noexcept;
     [[nodiscard]] result<std::shared_ptr<const queue_view>> view_of(const queue_format::header& now) noexcept;

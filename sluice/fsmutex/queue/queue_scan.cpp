@@ -45,7 +45,7 @@ void queue_scan::take_view(queue_file& file, std::shared_ptr<const queue_view> f
     floor_ = std::max(view_->first_known_good, file.seen_dead_before());
 }
 
-void queue_scan::note_remains(const blocking_slot& found) noexcept {
+void queue_scan::record_remains(const blocking_slot& found) noexcept {
     // Slots on live pages are listed there.
     if (found.offset >= floor_) lowest_live_ = std::min(lowest_live_, found.offset);
 }
@@ -166,15 +166,15 @@ slot same_or_free(const slot& now, const queue_scan::blocking_slot& found) noexc
 
 }  // namespace
 
-result<slot> queue_scan::look_again(const queue_file& file, const blocking_slot& found) noexcept {
+result<slot> queue_scan::recheck(const queue_file& file, const blocking_slot& found) noexcept {
     const auto now = file.read_slot(found.offset);
     if (not now) return failure(now.error());
     return same_or_free(*now, found);
 }
 
-result<slot> queue_scan::look_again_and_ahead(const queue_file& file, const blocking_slot& found) noexcept {
+result<slot> queue_scan::recheck_and_scan_ahead(const queue_file& file, const blocking_slot& found) noexcept {
     // A live page has nothing to read ahead. (A page may have become a live page in the meantime.)
-    if (found.offset != cursor_ or cursor_ < floor_) return look_again(file, found);
+    if (found.offset != cursor_ or cursor_ < floor_) return recheck(file, found);
     if (const auto got = read_chunk_before(file, cursor_ + slot_bytes); not got) return failure(got.error());
     const auto now = slot_in_chunk(file, cursor_);
     if (not now) return failure(now.error());

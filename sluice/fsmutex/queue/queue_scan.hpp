@@ -31,7 +31,7 @@ public:
     /// live pages. It is the request's own position if no slot before it was live.
     [[nodiscard]] std::uint64_t dead_before() const noexcept { return lowest_live_; }
     /// Records that a conflicting slot stays in the file because its owner is dead.
-    void note_remains(const blocking_slot& found) noexcept;
+    void record_remains(const blocking_slot& found) noexcept;
 
     /// Returns the next conflicting slot, or std::nullopt after the last. Errors: EIO, ENOMEM,
     /// EBADMSG (also if the file was cut).
@@ -49,12 +49,12 @@ public:
     /// Returns whether the slot still seems to be in the file.
     [[nodiscard]] bool is_there(const queue_file& file, const blocking_slot& found) const noexcept;
     /// Returns the slot as it is now: a free one if it was released.
-    [[nodiscard]] static result<queue_format::slot> look_again(const queue_file& file,
-                                                               const blocking_slot& found) noexcept;
+    [[nodiscard]] static result<queue_format::slot> recheck(const queue_file& file,
+                                                            const blocking_slot& found) noexcept;
     /// The same for the last result of next(). The same call also reads the slots that next()
     /// continues with.
-    [[nodiscard]] result<queue_format::slot> look_again_and_ahead(const queue_file& file,
-                                                                  const blocking_slot& found) noexcept;
+    [[nodiscard]] result<queue_format::slot> recheck_and_scan_ahead(const queue_file& file,
+                                                                    const blocking_slot& found) noexcept;
 
 private:
     static constexpr std::size_t chunk_bytes = 6 << 10;

@@ -47,12 +47,12 @@ private:
                                        return;
                                    }
                                    for (const auto& each : self->all_)
-                                       each->tell(self->line_.substr(0, count));
+                                       each->broadcast(self->line_.substr(0, count));
                                    self->line_.erase(0, count);
                                    self->read();
                                });
     }
-    void tell(std::string line) {
+    void broadcast(std::string line) {
         queue_.push_back(std::move(line));
         if (queue_.size() == 1) write();
     }

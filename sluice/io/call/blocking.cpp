@@ -85,9 +85,9 @@ result<bool> wait_until_ready(const native_handle& native, direction which,
                               deadline::duration left) noexcept {
     const short events = which == direction::in ? POLLIN : POLLOUT;
     pollfd watched{.fd = native.descriptor, .events = events, .revents = 0};
-    const bool for_ever = left == deadline::duration::max();
-    const timespec limit = for_ever ? timespec{} : as_timespec(left);
-    const int ready = ::ppoll(&watched, 1, for_ever ? nullptr : &limit, nullptr);
+    const bool forever = left == deadline::duration::max();
+    const timespec limit = forever ? timespec{} : as_timespec(left);
+    const int ready = ::ppoll(&watched, 1, forever ? nullptr : &limit, nullptr);
     if (ready < 0 and errno != EINTR) return failure(error::last("ppoll", native.descriptor));
     return ready > 0;
 }

@@ -12,7 +12,7 @@ namespace sluice::io {
 namespace {
 
 // Returns whether the path refers to the open file.
-bool stands_at(int descriptor, const std::string& path) noexcept {
+bool refers_to(int descriptor, const std::string& path) noexcept {
     struct stat open{};
     struct stat named{};
     return ::fstat(descriptor, &open) == 0 and ::lstat(path.c_str(), &named) == 0 and
@@ -43,7 +43,7 @@ result<std::string> handle::current_path() const {
     if (length < 0) return failure(error::last("readlink /proc/self/fd", native_.descriptor));
     std::string path(target.data(), static_cast<std::size_t>(length));
     // The kernel's remark, unless it is part of the name.
-    if (path.ends_with(" (deleted)") and not stands_at(native_.descriptor, path))
+    if (path.ends_with(" (deleted)") and not refers_to(native_.descriptor, path))
         return failure({ENOENT, "current_path", native_.descriptor});
     return path;
 }

@@ -36,7 +36,7 @@ public:
     no_broken_pipe_signal(const no_broken_pipe_signal&) = delete;
     no_broken_pipe_signal& operator=(const no_broken_pipe_signal&) = delete;
 
-    void note(int code) noexcept { raised_ = raised_ or code == EPIPE; }
+    void record(int code) noexcept { raised_ = raised_ or code == EPIPE; }
 
 private:
     detail::sigpipe_state before_;
@@ -283,7 +283,7 @@ splice_step advance(splice_transfer& t) noexcept {
                 const bool will_do = t.ends_when_dry and t.moved != 0 and side == what::waits_for_source;
                 return {will_do ? what::finished : side, 0};
             }
-            quiet.note(errno);
+            quiet.record(errno);
             const bool can_copy = not t.copies and (is_file(t.from) or is_file(t.to));
             if (errno != EINVAL or not can_copy) return {what::finished, errno};
             t.copies = true;

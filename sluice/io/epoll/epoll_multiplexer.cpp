@@ -189,8 +189,8 @@ void epoll_multiplexer::serve_or_watch(registration::half& half) noexcept {
     ENSURE(not half.queue.empty(), "nothing waits on a half that is served");
     ENSURE(not half.is_armed or (half.owner->backend_word & events_of(half.which)) != 0,
            "a half is armed, but epoll does not watch for it");
-    const bool epoll_tells = half.is_armed and half.which == direction::in and waits_for_one_piece(half);
-    if (epoll_tells) return;
+    const bool epoll_reports = half.is_armed and half.which == direction::in and waits_for_one_piece(half);
+    if (epoll_reports) return;
     if (serve_half(half)) arm(half);
 }
 
@@ -218,11 +218,11 @@ void epoll_multiplexer::on_event(registration& target, std::uint32_t events) noe
 int epoll_multiplexer::wait_for_events(std::span<epoll_event> into, duration at_most) noexcept {
     ENSURE(at_most >= duration::zero(), "waits for a time that has passed");
     const auto events_max = static_cast<int>(into.size());
-    const bool for_ever = at_most == duration::max();
+    const bool forever = at_most == duration::max();
     const auto seconds = std::chrono::floor<std::chrono::seconds>(at_most);
     const timespec limit{.tv_sec = static_cast<time_t>(seconds.count()),
                          .tv_nsec = static_cast<long>((at_most - seconds).count())};
-    const timespec* const timeout = for_ever ? nullptr : &limit;
+    const timespec* const timeout = forever ? nullptr : &limit;
     if (waits_in_nanoseconds_.load(std::memory_order_relaxed)) [[likely]] {
         const int count = ::epoll_pwait2(poller_.descriptor(), into.data(), events_max, timeout, nullptr);
         if (count >= 0 or (errno != ENOSYS and errno != EPERM)) return count;
@@ -240,8 +240,8 @@ int epoll_multiplexer::wait_for_events(std::span<epoll_event> into, duration at_
 
 result<void> epoll_multiplexer::take_events(time_point until) noexcept {
     const bool may_sleep = until != time_point::min() and ready_.empty() and dirty_.empty();
-    const bool for_ever = until == time_point::max();
-    const duration left = for_ever ? duration::max() : may_sleep ? until - now() : duration::zero();
+    const bool forever = until == time_point::max();
+    const duration left = forever ? duration::max() : may_sleep ? until - now() : duration::zero();
     const bool sleeps = may_sleep and left > duration::zero() and prepare_to_sleep();
     if (not sleeps and armed_ == 0) return {};
     std::array<epoll_event, events_per_wait> events;

@@ -107,7 +107,7 @@ void raise(std::atomic<extent_type>& length, extent_type at_least) noexcept {
 
 // A write through the descriptor has ended there. The kernel executes one write at a time, so no
 // earlier write still clears bytes.
-void mapped_file_handle::note_written(extent_type end) noexcept {
+void mapped_file_handle::record_written(extent_type end) noexcept {
     ENSURE(end <= reserved_, "written past the end of the map");
     raise(length_, end);
     raise(settled_, end);
@@ -177,7 +177,7 @@ result<std::size_t> mapped_file_handle::write_piece(const_bytes_type piece, exte
         file_handle::write(io_request<const_bytes_type>{piece.subspan(copied), offset + copied}, within);
     if (not rest) return copied > 0 ? result<std::size_t>(copied) : failure(rest.error());
     const std::size_t total = copied + rest->size();
-    note_written(offset + total);
+    record_written(offset + total);
     return total;
 }
 

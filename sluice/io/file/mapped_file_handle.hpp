@@ -114,7 +114,7 @@ private:
 
     [[nodiscard]] result<void> map_reserved(extent_type reserve_bytes) noexcept;
     void unmap() noexcept;
-    void note_written(extent_type end) noexcept;
+    void record_written(extent_type end) noexcept;
     [[nodiscard]] result<extent_type> bytes_from(extent_type offset, std::size_t wanted) noexcept;
     [[nodiscard]] result<std::size_t> write_piece(const_bytes_type piece, extent_type offset,
                                                   deadline within) noexcept;

@@ -79,7 +79,7 @@ public:
     [[nodiscard]] result_type collect(const operation& completed) noexcept {
         const detail::operation_record& op = detail::record_of(completed);
         result_type outcome = transfer::collect(op);
-        if (outcome) to_->note_written(this->request().offset + outcome.bytes_transferred());
+        if (outcome) to_->record_written(this->request().offset + outcome.bytes_transferred());
         return outcome;
     }
 

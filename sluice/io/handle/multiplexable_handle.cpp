@@ -61,9 +61,9 @@ registration& multiplexable_handle::adopt() noexcept {
     return *registration_;
 }
 
-void multiplexable_handle::note_nonblocking() noexcept {
+void multiplexable_handle::record_nonblocking() noexcept {
     native_.nonblocking = true;
-    if (registration_ != nullptr) io::note_nonblocking(*registration_);
+    if (registration_ != nullptr) io::record_nonblocking(*registration_);
 }
 
 result<void> multiplexable_handle::close() noexcept {

@@ -44,7 +44,7 @@ private:
     friend struct detail::handle_access;
 
     /// Records that O_NONBLOCK has been set on the description, so that it is not queried again.
-    void note_nonblocking() noexcept;
+    void record_nonblocking() noexcept;
     /// Returns the multiplexer's record of this handle; null without a multiplexer.
     [[nodiscard]] registration* registered() const noexcept { return registration_; }
     /// The same, after adopting the calling thread's multiplexer if there is none. If that fails,
@@ -72,7 +72,7 @@ struct handle_access {
     [[nodiscard, gnu::always_inline]] static registration& adopted(multiplexable_handle& of) noexcept {
         return of.adopted();
     }
-    static void note_nonblocking(multiplexable_handle& of) noexcept { of.note_nonblocking(); }
+    static void record_nonblocking(multiplexable_handle& of) noexcept { of.record_nonblocking(); }
 };
 
 }  // namespace detail

@@ -131,7 +131,7 @@ bool attempt_splice(operation_record& op) noexcept {
     near.nonblocking = near.nonblocking or op.target->native.nonblocking;
     const splice_step step = advance(transfer);
     ENSURE(transfer.moved >= op.transferred, "a transfer goes forwards");
-    if (near.nonblocking) note_nonblocking(*op.target);
+    if (near.nonblocking) record_nonblocking(*op.target);
     op.transferred = transfer.moved;
     using what = splice_step::what;
     if (step.outcome == what::finished) return step.code == 0 or fail(op, step.code);

@@ -64,7 +64,7 @@ inline bool io_multiplexer::start_or_finish(detail::operation_record& op) noexce
     return true;
 }
 
-inline void io_multiplexer::note_completions(unsigned count) noexcept {
+inline void io_multiplexer::record_completions(unsigned count) noexcept {
     if (direct_left_ > 0 and not signalling_)
         is_batching_ = batches_starts_ and count >= static_cast<unsigned>(limits::batching_completions_min);
 }

@@ -388,10 +388,10 @@ protected:
     }
     virtual void backend_unregister(unsigned) noexcept {}
     /// Returns whether start() may try the operation itself. Called only for a back end that has
-    /// called ask_before_speculating(), because a mispredicted indirect call would show in the
+    /// called query_before_speculating(), because a mispredicted indirect call would show in the
     /// cost of a ready read.
     [[nodiscard]] virtual bool may_speculate(const detail::operation_record&) const noexcept { return true; }
-    void ask_before_speculating() noexcept { asks_before_speculating_ = true; }
+    void query_before_speculating() noexcept { queries_before_speculating_ = true; }
 
     /// Queues the signals for the outcome in `op`; only the first with `op.notification_pending`.
     inline void finish(detail::operation_record& op) noexcept;
@@ -400,7 +400,7 @@ protected:
     /// half done there: `op` may be gone afterwards, and its receivers may have done anything.
     inline void finish_directly(detail::operation_record& op) noexcept;
     /// Comes before finish_directly: the number of operations that the kernel completed together.
-    inline void note_completions(unsigned count) noexcept;
+    inline void record_completions(unsigned count) noexcept;
     /// Queues the second signal, once the kernel has released the buffers of the operation.
     void finish_notification(detail::operation_record& op) noexcept;
     /// Removes an operation that the kernel does not know of from its queue and finishes it with
@@ -495,7 +495,7 @@ private:
     void invoke_shared(posted_item& item) noexcept;
     void settle_shared() noexcept;
     void notify_one() noexcept;
-    void hand_on() noexcept;
+    void hand_off() noexcept;
     [[nodiscard]] bool has_work() const noexcept;
     [[nodiscard]] bool is_receiving() const noexcept;
     [[nodiscard]] bool is_in_user_code() const noexcept;
@@ -522,7 +522,7 @@ private:
                                 initiation how) const noexcept;
     [[nodiscard]] bool begin_uncommon_path(detail::operation_record& op, initiation how) noexcept;
     [[nodiscard]] bool begin_on(detail::operation_record& op, std::ptrdiff_t moved) noexcept;
-    [[nodiscard]] bool note_attempt(detail::operation_record& op, bool finished) noexcept;
+    [[nodiscard]] bool record_attempt(detail::operation_record& op, bool finished) noexcept;
     [[nodiscard]] bool begin_slow_path(detail::operation_record& op) noexcept;
     [[nodiscard]] bool begin_external(detail::operation_record& op) noexcept;
     void take_completed_elsewhere() noexcept {
@@ -531,7 +531,7 @@ private:
     }
     void finish_completed_elsewhere() noexcept;
     void poll_external(detail::operation_record& op) noexcept;
-    void look_at(detail::operation_record& op) noexcept;
+    void inspect(detail::operation_record& op) noexcept;
     [[nodiscard]] static bool is_over(const detail::operation_record& op) noexcept;
     [[nodiscard]] static bool can_refuse_to_wait(const detail::operation_record& op) noexcept;
     [[nodiscard]] bool has_no_time(const detail::operation_record& op) const noexcept;
@@ -575,7 +575,7 @@ private:
     bool signalling_ = false;
     bool batches_starts_ = false;
     bool refuses_all_ = false;
-    bool asks_before_speculating_ = false;
+    bool queries_before_speculating_ = false;
     bool is_batching_ = false;  // the running receivers belong to one of many completions
     int finished_ = 0;          // operations finished since the last receiver ran
     int inline_left_;

@@ -46,7 +46,7 @@ void io_multiplexer::cancel(operation_record& op, int code) noexcept {
     if (is_first) wish.store(code, std::memory_order_relaxed);
     if (op.timer_link.is_linked()) timers_.erase(op);
     if (op.at == operation_record::stage::trying or op.at == operation_record::stage::begun) {
-        if (is_first) pinned_word(op.backend_word).note_cancellation();
+        if (is_first) pinned_word(op.backend_word).record_cancellation();
         return;  // the thread that has it handles it
     }
     if (op.kind == operation_kind::external) {

@@ -48,7 +48,7 @@ void io_multiplexer::poll_external(operation_record& op) noexcept {
 void io_multiplexer::finish_completed_elsewhere() noexcept {
     while (operation_record* const op = completed_elsewhere_.pop()) {
         if (op->at == operation_record::stage::trying) [[unlikely]] {
-            pinned_word(op->backend_word).note_completion();  // a thread is in one of its functions
+            pinned_word(op->backend_word).record_completion();  // a thread is in its functions
         } else {
             ENSURE(op->at == operation_record::stage::in_flight, "external work has completed twice");
             finish(*op);
@@ -133,7 +133,7 @@ void io_multiplexer::backend_poll(operation_record& op) noexcept {
 }
 
 // Finishes a started operation if it is ready.
-void io_multiplexer::look_at(operation_record& op) noexcept {
+void io_multiplexer::inspect(operation_record& op) noexcept {
     if (op.at != operation_record::stage::waiting and op.at != operation_record::stage::in_flight) return;
     if (op.kind == operation_kind::external) {
         poll_external(op);
@@ -147,7 +147,7 @@ bool io_multiplexer::poll(operation_record& op) noexcept {
     if (not is_inside()) [[unlikely]]
         return poll_outside(op);
     if (op.is_idle()) return op.has_completed;
-    look_at(op);
+    inspect(op);
     if (signalling_ or op.at != operation_record::stage::ready) return op.has_completed;
     ready_.erase(op);
     (void)signal(op);  // `op` may be gone, or started again

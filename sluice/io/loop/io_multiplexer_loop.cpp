@@ -231,7 +231,7 @@ result<int> io_multiplexer::try_run(int max) noexcept {
         if (not count or *count > 0) return count;
         if (is_exhausted()) return nothing_pending;
         if (max == 0 or backend_is_stalled()) return nothing_ready;
-        if (until == for_ever) continue;
+        if (until == forever) continue;
         if (until == no_wait or now() >= until) return try_run(max);
     }
 }
@@ -245,7 +245,7 @@ result<int> io_multiplexer::try_run_for(duration within, int max) noexcept {
 }
 
 result<int> io_multiplexer::run(int max) noexcept {
-    return turn_until(for_ever, max);
+    return turn_until(forever, max);
 }
 
 }  // namespace sluice::io

@@ -19,7 +19,7 @@ bool io_multiplexer::wants_attempt(const operation_record& op, initiation how) n
     registration::half& half = op.target->side(direction_of(op.kind));
     // An older request on the stream goes first; it would have to wait, so this one would too.
     if (not half.queue.empty() or not half.may_speculate()) return false;
-    if (asks_before_speculating_ and not may_speculate(op)) return false;
+    if (queries_before_speculating_ and not may_speculate(op)) return false;
     if (how == initiation::speculative) return true;
     if (is_batching_ and op.target->native.kind == handle_kind::socket) return false;
     if (half.skipped >= half.pause) [[likely]]
@@ -41,7 +41,7 @@ bool io_multiplexer::can_refuse_to_wait(const operation_record& op) noexcept {
 bool io_multiplexer::is_usual(const operation_record& op, const registration::half& half,
                               initiation how) const noexcept {
     const auto word = [](auto of) { return static_cast<unsigned>(of); };
-    const unsigned unusual = word(how) | word(initiation_) | word(asks_before_speculating_) |
+    const unsigned unusual = word(how) | word(initiation_) | word(queries_before_speculating_) |
                              word(is_batching_) | word(half.never_speculate) | half.pause |
                              word(not half.queue.empty()) | word(not half.call.is_known()) |
                              word(op.kind > operation_kind::write) | (op.piece_count ^ 1U);
@@ -52,8 +52,8 @@ bool io_multiplexer::is_usual(const operation_record& op, const registration::ha
 bool io_multiplexer::begin_batched(operation_record& op) noexcept {
     reset(op);
     // The result of begin_slow_path for nearly all batched operations.
-    const bool goes_straight = is_transfer(op.kind) and not op.target->is_stream() and op.limit.is_none();
-    if (not goes_straight) [[unlikely]]
+    const bool uses_fast_path = is_transfer(op.kind) and not op.target->is_stream() and op.limit.is_none();
+    if (not uses_fast_path) [[unlikely]]
         return begin_slow_path(op);
     ++queued_;
     op.at = operation_record::stage::waiting;
@@ -80,22 +80,22 @@ bool io_multiplexer::begin(operation_record& op, initiation how) noexcept {
 
 bool io_multiplexer::begin_uncommon_path(operation_record& op, initiation how) noexcept {
     if (not wants_attempt(op, how)) return begin_slow_path(op);
-    return note_attempt(op, attempt(op));
+    return record_attempt(op, attempt(op));
 }
 
 // Continues after a first call that did not complete the operation.
 bool io_multiplexer::begin_on(operation_record& op, std::ptrdiff_t moved) noexcept {
-    if (moved == -EAGAIN) return note_attempt(op, false);
+    if (moved == -EAGAIN) return record_attempt(op, false);
     ENSURE(op.piece_count == 1, "the first call of begin() moves the only piece");
     if (moved > 0) op.transferred = static_cast<std::size_t>(moved);
     // attempt() handles these.
     const bool goes_on = moved > 0 or moved == -EINTR or moved == -EOPNOTSUPP;
-    if (goes_on) return note_attempt(op, attempt(op));
+    if (goes_on) return record_attempt(op, attempt(op));
     op.error_code = static_cast<int>(-moved);
-    return note_attempt(op, true);
+    return record_attempt(op, true);
 }
 
-bool io_multiplexer::note_attempt(operation_record& op, bool finished) noexcept {
+bool io_multiplexer::record_attempt(operation_record& op, bool finished) noexcept {
     registration::half& half = op.target->side(direction_of(op.kind));
     ENSURE(op.target->pending != 0, "an operation is attempted that its handle has not counted");
     half.skipped = 0;

@@ -204,7 +204,7 @@ bool may_be_tried_outside(operation_kind kind) noexcept {
 bool io_multiplexer::begin_shared(operation_record& op, initiation how) noexcept {
     ENSURE(is_inside(), "an operation is begun by a thread that is outside");
     if (not wants_attempt(op, how)) return begin_slow_path(op);
-    if (not may_be_tried_outside(op.kind)) return note_attempt(op, attempt(op));
+    if (not may_be_tried_outside(op.kind)) return record_attempt(op, attempt(op));
     return try_shared(op);
 }
 
@@ -226,7 +226,7 @@ bool io_multiplexer::try_shared(operation_record& op) noexcept {
         if (op.transferred == 0) op.error_code = op.cancel_code;
         finished = true;
     }
-    if (not is_stream) return note_attempt(op, finished);
+    if (not is_stream) return record_attempt(op, finished);
     if (not finished and op.limit.is_zero()) {
         if (op.transferred == 0) op.error_code = ETIMEDOUT;
         finished = true;
@@ -253,7 +253,7 @@ bool io_multiplexer::stay_in_queue(operation_record& op, registration::half& hal
     half.in_flight = 0;
     half.queue.erase(op);
     operation_queue behind = std::move(half.queue);
-    const bool is_known = note_attempt(op, false);
+    const bool is_known = record_attempt(op, false);
     half.queue.append(std::move(behind));
     return is_known;
 }
@@ -363,7 +363,7 @@ bool io_multiplexer::poll_outside(operation_record& op) noexcept {
     }
     const entry in(*this);
     if (op.is_idle() or refuses_all_) return op.has_completed;
-    look_at(op);
+    inspect(op);
     bool has_completed = op.has_completed;
     if (op.at == operation_record::stage::ready and not is_receiving()) {
         ready_.erase(op);
@@ -399,12 +399,12 @@ bool io_multiplexer::abandon_pinned(operation_record& op) noexcept {
     }
     take_completed_elsewhere();
     op.at = operation_record::stage::in_flight;
-    const pinned_word::step noted = pinned_word(op.backend_word).take();
+    const pinned_word::step recorded = pinned_word(op.backend_word).take();
     if (is_abandoned) op.error_code = ECANCELED;
-    const bool is_over = is_abandoned or noted == pinned_word::step::finish;
+    const bool is_over = is_abandoned or recorded == pinned_word::step::finish;
     if (is_over) {
         finish(op);
-    } else if (noted == pinned_word::step::end) {
+    } else if (recorded == pinned_word::step::end) {
         // Another thread has cancelled it in between; only once.
         call_pinned(op, &external_work::end);
     }

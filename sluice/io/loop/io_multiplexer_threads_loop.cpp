@@ -44,9 +44,9 @@ void io_multiplexer::settle_shared() noexcept {
 }
 
 // Before a thread leaves run…, where it would have found the remaining work.
-void io_multiplexer::hand_on() noexcept {
+void io_multiplexer::hand_off() noexcept {
     ENSURE(is_inside(), "work is handed on by a thread that is outside");
-    sharing_->threads.hand_on(has_work() or is_exhausted_shared(), [this] { backend_wake(); });
+    sharing_->threads.hand_off(has_work() or is_exhausted_shared(), [this] { backend_wake(); });
 }
 
 // --- running
@@ -61,7 +61,7 @@ void io_multiplexer::follow(time_point until) noexcept {
     {
         std::unique_lock held(sharing_->lock, std::adopt_lock);
         const auto is_woken = [&self] { return self.is_woken; };
-        if (until == for_ever) {
+        if (until == forever) {
             self.signal.wait(held, is_woken);
         } else {
             (void)self.signal.wait_until(held, until, is_woken);
@@ -166,10 +166,10 @@ result<int> io_multiplexer::run_shared(share_of_work what, int max, time_point u
         count = pass_shared(what, max, until);
         if (not count or *count > 0 or what != share_of_work::all) break;
         count = is_exhausted_shared() ? nothing_pending : nothing_ready;
-        const bool is_over = until == no_wait or (until != for_ever and now() >= until);
+        const bool is_over = until == no_wait or (until != forever and now() >= until);
         goes_on = *count != nothing_pending and not is_over and not is_done();
     }
-    hand_on();
+    hand_off();
     looping_ = looping_before;
     return count;
 }
@@ -180,7 +180,7 @@ void io_multiplexer::run_until(const bool& done) noexcept {
         return done;
     };
     while (not is_done()) {
-        const result<int> ran = run_shared(share_of_work::all, passes::maximum(unlimited), for_ever, &done);
+        const result<int> ran = run_shared(share_of_work::all, passes::maximum(unlimited), forever, &done);
         if (not ran) [[unlikely]]
             report_unreturned(unreturned_failure::loop_cannot_run, ran.error().message().c_str());
     }

@@ -15,7 +15,7 @@ using namespace passes;
     ENSURE(not op.limit.is_none(), "there is no time at which it would end");
     op.expires = op.limit.steady_end(
         now(), op.limit.which() == deadline::kind::utc ? utc_now() : deadline::system_clock::time_point{});
-    if (op.expires != for_ever) timers_.push(op);
+    if (op.expires != forever) timers_.push(op);
 }
 
 void io_multiplexer::disarm_timer(operation_record& op) noexcept {

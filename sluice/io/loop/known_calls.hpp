@@ -17,7 +17,7 @@ inline void choose_calls(registration& target) noexcept {
 
 /// Records that O_NONBLOCK is set on the description. Not with several threads, because another may
 /// be reading it now; without the record, a transfer costs one more call.
-inline void note_nonblocking(registration& target) noexcept {
+inline void record_nonblocking(registration& target) noexcept {
     if (target.native.nonblocking or target.is_shared) return;
     target.native.nonblocking = true;
     choose_calls(target);

@@ -18,8 +18,8 @@ namespace sluice::io {
 /// Invariants:
 ///   1. At most one thread leads. It holds the lock except while it is asleep.
 ///   2. A thread begins to follow only while another leads.
-///   3. `on_their_way_` counts the followers that were woken and have not held the lock since. Each
-///      looks for work, and wakes another one if there is more.
+///   3. `woken_followers_` counts the followers that were woken and have not held the lock since.
+///      Each looks for work, and wakes another one if there is more.
 template <class Signal>
 class leadership {
 public:
@@ -51,7 +51,7 @@ public:
     /// Once the thread has the lock again.
     void stop_following(follower& self) noexcept {
         if (self.is_woken) {
-            --on_their_way_;
+            --woken_followers_;
         } else {
             waiting_.erase(self);
         }
@@ -59,13 +59,13 @@ public:
 
     /// Makes one follower look for work. One that is already on its way suffices. Returns false if
     /// there is none.
-    bool wake_one() noexcept { return on_their_way_ != 0 or wake_another(); }
+    bool wake_one() noexcept { return woken_followers_ != 0 or wake_another(); }
     /// The same, whether or not one is on its way.
     bool wake_another() noexcept {
         follower* const next = waiting_.pop_front();
         if (next == nullptr) return false;
         next->is_woken = true;
-        ++on_their_way_;
+        ++woken_followers_;
         // Under the lock: once its thread holds that, the node may be gone.
         next->signal.notify_one();
         return true;
@@ -80,18 +80,18 @@ public:
     void notify_one(WakeLeader&& wake_leader) noexcept {
         if (not wake_one() and is_asleep_) wake_leader();
     }
-    /// Before a thread stops running: others look for work instead. `must_look`: there is work, or
+    /// Before a thread stops running: others look for work instead. `must_check`: there is work, or
     /// they must detect that there will be none.
     template <class WakeLeader>
-    void hand_on(bool must_look, WakeLeader&& wake_leader) noexcept {
-        if (not has_leader_ or must_look) notify_one(wake_leader);
+    void hand_off(bool must_check, WakeLeader&& wake_leader) noexcept {
+        if (not has_leader_ or must_check) notify_one(wake_leader);
     }
 
 private:
     intrusive_list<follower, &follower::link> waiting_;
     bool has_leader_ = false;
     bool is_asleep_ = false;
-    int on_their_way_ = 0;
+    int woken_followers_ = 0;
 };
 
 }  // namespace sluice::io

@@ -9,11 +9,11 @@
 namespace sluice::io::passes {
 
 inline constexpr io_multiplexer::time_point no_wait = io_multiplexer::time_point::min();
-inline constexpr io_multiplexer::time_point for_ever = io_multiplexer::time_point::max();
+inline constexpr io_multiplexer::time_point forever = io_multiplexer::time_point::max();
 
 [[nodiscard]] inline io_multiplexer::time_point after(io_multiplexer::time_point now,
                                                       io_multiplexer::duration within) noexcept {
-    return within >= for_ever - now ? for_ever : now + within;
+    return within >= forever - now ? forever : now + within;
 }
 
 // A negative maximum means all.
@@ -32,7 +32,7 @@ template <class Pass, class Clock>
         const result<int> count = pass(max - total);
         if (not count or *count <= 0) return total > 0 ? total : count;
         total += *count;
-    } while (total < max and (until == for_ever or now() < until));
+    } while (total < max and (until == forever or now() < until));
     return total;
 }
 

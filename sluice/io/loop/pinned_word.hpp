@@ -20,8 +20,8 @@ public:
     /// `word` is the operation's own; 0 while it is pinned without an event.
     explicit pinned_word(std::uint64_t& word) noexcept : word_(word) {}
 
-    void note_completion() noexcept { word_ |= is_complete; }
-    void note_cancellation() noexcept { word_ |= end_is_due; }
+    void record_completion() noexcept { word_ |= is_complete; }
+    void record_cancellation() noexcept { word_ |= end_is_due; }
 
     enum class step : unsigned char {
         nothing,  ///< it continues

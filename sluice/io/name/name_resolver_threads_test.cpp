@@ -50,7 +50,7 @@ struct counts {
     std::atomic<int> unknown = 0;
     std::atomic<int> ended = 0;
 
-    void note(const addresses_result& came) noexcept {
+    void record(const addresses_result& came) noexcept {
         if (came.has_value()) {
             ++found;
         } else if (came.error() == std::errc::no_such_file_or_directory) {
@@ -67,7 +67,7 @@ task<void> look_up(io_multiplexer& on, name_resolver& by, int i, counts& came) {
     const host_and_port what{names[static_cast<std::size_t>(i) % names.size()], 7};
     const deadline within = i % 3 == 0 ? deadline(std::chrono::microseconds(i % 300)) : deadline();
     const auto addresses = co_await co_resolve(on, by, what, within);
-    came.note(addresses);
+    came.record(addresses);
 }
 
 TEST_P(lookups_by_threads, end_once_each_whichever_thread_checks) {
@@ -105,7 +105,7 @@ TEST_P(lookups_by_threads, are_started_and_cancelled_by_any_thread_and_end_once)
     struct receiver {
         counts* came;
         std::atomic<int>* dones;
-        void set_value(addresses_result&& outcome) const noexcept { came->note(outcome); }
+        void set_value(addresses_result&& outcome) const noexcept { came->record(outcome); }
         void set_done() const noexcept { dones->fetch_add(1, std::memory_order_release); }
     };
     constexpr int times = 300;

@@ -110,7 +110,7 @@ result<void> rename_over(const present_name& from, const location& to) noexcept 
     return failure(to.last("rename"));
 }
 
-result<void> rename_beside(const handle& open, const present_name& from, const location& to) noexcept {
+result<void> rename_no_replace(const handle& open, const present_name& from, const location& to) noexcept {
     if (::renameat2(from.directory.descriptor(), from.text.data(), to.directory(), to.name(),
                     RENAME_NOREPLACE) == 0)
         return {};
@@ -174,7 +174,7 @@ result<void> relink(const handle& open, const path_handle& base, path_view path,
 
     present_name from;
     if (const auto found = find_present_name(open, from); not found) return failure(found.error());
-    return existing == replace::yes ? rename_over(from, to) : rename_beside(open, from, to);
+    return existing == replace::yes ? rename_over(from, to) : rename_no_replace(open, from, to);
 }
 
 result<void> link(const handle& open, const path_handle& base, path_view path) noexcept {

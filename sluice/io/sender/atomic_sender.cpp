@@ -88,19 +88,19 @@ void atomic_operation::on_cancel_item() noexcept {
             break;
         case atomic_state<>::arrival_step::signal_done:
             waiting_.reset();
-            give_done();
+            set_receiver_done();
             break;
     }
 }
 
 void atomic_operation::signal_value() noexcept {
     state_.value();
-    give_value();
+    set_receiver_value();
 }
 
 void atomic_operation::signal_done() noexcept {
     if (state_.end()) {
-        give_done();
+        set_receiver_done();
     } else {
         // No operation is pending for the multiplexer any more, but a thread is about to push the
         // item, or has done so.

@@ -67,8 +67,8 @@ protected:
 private:
     virtual io_multiplexer& home() const noexcept = 0;
     virtual void configure_io() noexcept = 0;
-    virtual void give_value() noexcept = 0;
-    virtual void give_done() noexcept = 0;
+    virtual void set_receiver_value() noexcept = 0;
+    virtual void set_receiver_done() noexcept = 0;
 
     void signal_value() noexcept final;
     void signal_done() noexcept final;
@@ -121,8 +121,8 @@ public:
 private:
     io_multiplexer& home() const noexcept override { return sender_.multiplexer(); }
     void configure_io() noexcept override { sender_.configure(*this); }
-    void give_value() noexcept override { receiver_.set_value(sender_.collect(*this)); }
-    void give_done() noexcept override { receiver_.set_done(); }
+    void set_receiver_value() noexcept override { receiver_.set_value(sender_.collect(*this)); }
+    void set_receiver_done() noexcept override { receiver_.set_done(); }
 
     Sender sender_;
     Receiver receiver_;

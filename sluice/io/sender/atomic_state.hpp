@@ -20,8 +20,8 @@ namespace sluice::io {
 ///     pending valued        the value has been signalled
 ///     pending valued ended  the I/O is over, but the done signal waits for the queued cancel item
 ///
-/// `cancel_asked` joins `claimed`, `cancel_queued` joins the states after it; `valued` stays after
-/// done until the next start.
+/// `cancel_requested` joins `claimed`, `cancel_queued` joins the states after it; `valued` stays
+/// after done until the next start.
 ///
 /// Thread safety: claim(), cancel(), is_pending() and has_value() from any thread; the
 /// others from the owner.
@@ -64,9 +64,9 @@ public:
     /// The owner is about to begin the I/O. False: it was cancelled before; signal that and do no
     /// I/O.
     [[nodiscard]] bool begin() noexcept {
-        const std::uint32_t before = step([](std::uint32_t s) { return s & ~(claimed | cancel_asked); });
+        const std::uint32_t before = step([](std::uint32_t s) { return s & ~(claimed | cancel_requested); });
         ENSURE((before & (pending | claimed)) == (pending | claimed));
-        return (before & cancel_asked) == 0;
+        return (before & cancel_requested) == 0;
     }
 
     /// A thread wants the operation to end early.
@@ -76,7 +76,7 @@ public:
             then = cancel_step::nothing;
             const bool over = (s & pending) == 0 or (s & valued) != 0;
             if (over or (s & cancel_queued) != 0) return s;
-            if ((s & claimed) != 0) return s | cancel_asked;
+            if ((s & claimed) != 0) return s | cancel_requested;
             then = on_owner ? cancel_step::cancel_io : cancel_step::post_item;
             return on_owner ? s : s | cancel_queued;
         });
@@ -126,7 +126,7 @@ public:
 private:
     static constexpr std::uint32_t pending = 1U << 0;
     static constexpr std::uint32_t claimed = 1U << 1;
-    static constexpr std::uint32_t cancel_asked = 1U << 2;
+    static constexpr std::uint32_t cancel_requested = 1U << 2;
     static constexpr std::uint32_t cancel_queued = 1U << 3;
     static constexpr std::uint32_t valued = 1U << 4;
     static constexpr std::uint32_t ended = 1U << 5;

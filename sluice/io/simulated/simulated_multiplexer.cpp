@@ -31,7 +31,7 @@ static_assert(operation_names.size() == static_cast<std::size_t>(operation_kind:
 
 // A file operation's `backend_word`: the time when it may advance, and whether its cancel is
 // pending.
-constexpr std::uint64_t cancel_asked_bit = 1ULL << 63;
+constexpr std::uint64_t cancel_requested_bit = 1ULL << 63;
 
 /// Invariants:
 ///   1. `active_` names every side whose queue is not empty, and perhaps some whose queue is.
@@ -47,7 +47,7 @@ public:
           options_(std::move(options)),
           random_(options_.seed),
           clock_(options_.clock != nullptr ? options_.clock : &own_clock_) {
-        ask_before_speculating();
+        query_before_speculating();
     }
     ~back_end() override { let_finish(); }
 
@@ -66,14 +66,13 @@ private:
     // One direction of one handle.
     struct side {
         registration::half* half = nullptr;
-        time_point due{};           // when its front may advance
-        time_point cancel_due{};    // when the cancel of its front takes effect
-        bool is_active = false;     // in `active_`
-        bool is_blocked = false;    // the descriptor returned EAGAIN; poll has not
-                                    // shown otherwise since
-        bool cancel_asked = false;  // for its front
-        int error = 0;              // its next operation fails with this
-        bool error_stays = false;   // and all later ones
+        time_point due{};               // when its front may advance
+        time_point cancel_due{};        // when the cancel of its front takes effect
+        bool is_active = false;         // in `active_`
+        bool is_blocked = false;        // EAGAIN, and poll has not shown otherwise since
+        bool cancel_requested = false;  // for its front
+        int error = 0;                  // its next operation fails with this
+        bool error_stays = false;       // and all later ones
     };
 
     // A possible next step.
@@ -113,8 +112,8 @@ private:
     void fail_stream(side& s, int code) noexcept;
     void end_cancelled(const choice& chosen) noexcept;
     void break_handle(registration& target, int code) noexcept;
-    [[nodiscard]] const injected_error* drawn_error(const operation_record& op) noexcept;
-    [[nodiscard]] std::size_t drawn_limit(std::size_t bytes) noexcept;
+    [[nodiscard]] const injected_error* random_error(const operation_record& op) noexcept;
+    [[nodiscard]] std::size_t random_limit(std::size_t bytes) noexcept;
     void pass_time(time_point to) noexcept;
     [[nodiscard]] bool wait_for_event(time_point until) noexcept;
     void let_others_run(time_point until) noexcept;
@@ -146,14 +145,14 @@ io_multiplexer::duration back_end::some_delay() const noexcept {
     return duration(random_.below(static_cast<std::uint64_t>(options_.delay_max.count()) + 1));
 }
 
-std::size_t back_end::drawn_limit(std::size_t bytes) noexcept {
+std::size_t back_end::random_limit(std::size_t bytes) noexcept {
     if (bytes <= 1 or not happens(options_.short_transfers)) return bytes;
     // Small parts as often as large ones, because transfers of single bytes break parsers.
     const std::size_t scale = std::size_t{1} << random_.below(20);
     return 1 + random_.below(std::min(bytes, scale));
 }
 
-const injected_error* back_end::drawn_error(const operation_record& op) noexcept {
+const injected_error* back_end::random_error(const operation_record& op) noexcept {
     for (const injected_error& each : options_.errors) {
         if (each.on != op.kind or (each.of and *each.of != op.target->native.kind)) continue;
         if (happens(each.chance)) return &each;
@@ -222,7 +221,8 @@ void back_end::backend_submit(operation_record& op) noexcept {
 void back_end::backend_cancel(operation_record& op) noexcept {
     ENSURE(op.cancel_code != 0, "cancelled without a cause");
     const bool is_stream = op.target->is_stream();
-    const bool asked = is_stream ? side_of(op).cancel_asked : (op.backend_word & cancel_asked_bit) != 0;
+    const bool asked =
+        is_stream ? side_of(op).cancel_requested : (op.backend_word & cancel_requested_bit) != 0;
     if (asked) return;
     if (not happens(options_.late_cancels)) {
         end_cancelled(is_stream ? choice{.stream = &side_of(op)} : choice{.file = &op});
@@ -230,10 +230,10 @@ void back_end::backend_cancel(operation_record& op) noexcept {
     }
     const time_point heeded = now() + some_delay();
     if (is_stream) {
-        side_of(op).cancel_asked = true;
+        side_of(op).cancel_requested = true;
         side_of(op).cancel_due = heeded;
     } else {
-        op.backend_word |= cancel_asked_bit;
+        op.backend_word |= cancel_requested_bit;
         op.expires = heeded;  // free: its timer has been removed
     }
     report(event_kind::cancelling, op, op.cancel_code);
@@ -284,7 +284,7 @@ bool back_end::backend_attempt(operation_record& op) noexcept {
 // The front of a queue becomes known to the kernel; a new one has a delay of its own.
 void back_end::show_front(side& s) noexcept {
     ENSURE(s.half->in_flight == 0, "nothing is with the kernel in a simulation");
-    s.cancel_asked = false;
+    s.cancel_requested = false;
     s.is_blocked = false;
     if (s.half->queue.empty()) return;
     operation_record& front = *s.half->queue.front();
@@ -334,13 +334,13 @@ void back_end::for_each_choice(Visit&& visit) const noexcept {
         side& s = const_cast<side&>(sides_[index]);
         if (s.half->queue.empty()) continue;
         if (not s.is_blocked or s.error != 0) visit(choice{.stream = &s}, s.due);
-        if (s.cancel_asked) visit(choice{.stream = &s, .is_cancel = true}, s.cancel_due);
+        if (s.cancel_requested) visit(choice{.stream = &s, .is_cancel = true}, s.cancel_due);
     }
     for (operation_record& op : files_) {
-        const auto due = duration(static_cast<std::int64_t>(op.backend_word & ~cancel_asked_bit));
+        const auto due = duration(static_cast<std::int64_t>(op.backend_word & ~cancel_requested_bit));
         visit(choice{.file = &op}, time_point(due));
-        const bool cancel_asked = (op.backend_word & cancel_asked_bit) != 0;
-        if (cancel_asked) visit(choice{.file = &op, .is_cancel = true}, op.expires);
+        const bool cancel_requested = (op.backend_word & cancel_requested_bit) != 0;
+        if (cancel_requested) visit(choice{.file = &op, .is_cancel = true}, op.expires);
     }
 }
 
@@ -417,7 +417,7 @@ void back_end::advance_stream(side& s) noexcept {
         s.due = now() + std::max(some_delay(), options_.step_time);
         return;
     }
-    if (const injected_error* const drawn = drawn_error(front)) {
+    if (const injected_error* const drawn = random_error(front)) {
         if (drawn->breaks) break_handle(*front.target, drawn->code);
         fail_stream(s, drawn->code);
         return;
@@ -426,7 +426,7 @@ void back_end::advance_stream(side& s) noexcept {
     const std::size_t before = front.transferred;
     const bool may_share = front.target->native.stream and front.kind <= operation_kind::write;
     const bool together = may_share and s.half->queue.back() != &front and random_.below(2) == 0;
-    const std::size_t limit = drawn_limit(requested_bytes(front) - before);
+    const std::size_t limit = random_limit(requested_bytes(front) - before);
     const progress made =
         together ? advance_together(*s.half, served, limit) : advance(front, limit, wait::no);
     if (made == progress::would_block) {
@@ -461,7 +461,7 @@ void back_end::advance_file(operation_record& op) noexcept {
         files_.erase(op);
         finish(op);
     };
-    if (const injected_error* const drawn = drawn_error(op)) {
+    if (const injected_error* const drawn = random_error(op)) {
         if (op.transferred == 0) op.error_code = drawn->code;
         done(event_kind::failed, drawn->code);
         return;
@@ -472,7 +472,7 @@ void back_end::advance_file(operation_record& op) noexcept {
         return;
     }
     const std::size_t before = op.transferred;
-    const std::size_t limit = drawn_limit(requested_bytes(op) - before);
+    const std::size_t limit = random_limit(requested_bytes(op) - before);
     const progress made = advance(op, limit, wait::yes);
     ENSURE(op.transferred - before <= limit, "it advances by no more than was drawn");
     if (made == progress::finished) {
@@ -483,7 +483,7 @@ void back_end::advance_file(operation_record& op) noexcept {
     }
     report(event_kind::advanced, op, static_cast<std::int64_t>(op.transferred - before));
     const auto due = static_cast<std::uint64_t>((now() + some_delay()).time_since_epoch().count());
-    op.backend_word = (op.backend_word & cancel_asked_bit) | due;
+    op.backend_word = (op.backend_word & cancel_requested_bit) | due;
 }
 
 // --- the loop

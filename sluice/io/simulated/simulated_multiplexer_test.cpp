@@ -34,11 +34,11 @@ struct outcome {
     std::size_t bytes = 0;
     std::function<void()> on_done{};
 };
-struct telling {
+struct recording_receiver {
     outcome* to;
-    void set_value(auto&& told) noexcept {
-        to->code = told.has_value() ? 0 : told.error().code();
-        if constexpr (requires { told.bytes_transferred(); }) to->bytes = told.bytes_transferred();
+    void set_value(auto&& recorded) noexcept {
+        to->code = recorded.has_value() ? 0 : recorded.error().code();
+        if constexpr (requires { recorded.bytes_transferred(); }) to->bytes = recorded.bytes_transferred();
     }
     void set_done() noexcept {
         ++to->dones;
@@ -92,12 +92,12 @@ std::vector<std::size_t> run_a_little_of_everything(simulated_multiplexer& m) {
     std::vector<std::byte> into(5000);
     outcome sent, got, asked, answered, timed, slept;
     std::array<outcome, 8> on_file;
-    auto send = connect(write_of(pipe.writer, much), telling{&sent});
-    auto get = connect(read_of(pipe.reader, into), telling{&got});
-    auto ask = connect(write_of(sockets[0], std::span(much).first(1000)), telling{&asked});
-    auto answer = connect(read_of(sockets[1], std::span(into).first(1000)), telling{&answered});
-    auto too_late = connect(read_of(sockets[0], into, 1ms), telling{&timed});
-    auto sleep = connect(async_sleep(m, 3ms), telling{&slept});
+    auto send = connect(write_of(pipe.writer, much), recording_receiver{&sent});
+    auto get = connect(read_of(pipe.reader, into), recording_receiver{&got});
+    auto ask = connect(write_of(sockets[0], std::span(much).first(1000)), recording_receiver{&asked});
+    auto answer = connect(read_of(sockets[1], std::span(into).first(1000)), recording_receiver{&answered});
+    auto too_late = connect(read_of(sockets[0], into, 1ms), recording_receiver{&timed});
+    auto sleep = connect(async_sleep(m, 3ms), recording_receiver{&slept});
     std::size_t total = 0;
     got.on_done = [&] {
         log.push_back(got.bytes);
@@ -105,11 +105,12 @@ std::vector<std::size_t> run_a_little_of_everything(simulated_multiplexer& m) {
         if (got.code == 0 and total < much.size()) get.start();
     };
     answered.on_done = [&] { log.push_back(1'000'000 + answered.bytes); };
-    std::vector<decltype(connect(write_of(file, much), telling{}))> writes;
+    std::vector<decltype(connect(write_of(file, much), recording_receiver{}))> writes;
     writes.reserve(on_file.size());
     for (std::size_t i = 0; i < on_file.size(); ++i) {
         on_file[i].on_done = [&, i] { log.push_back(2'000'000 + i); };
-        writes.push_back(connect(write_of(file, std::span(much).first(3000), i * 100), telling{&on_file[i]}));
+        writes.push_back(
+            connect(write_of(file, std::span(much).first(3000), i * 100), recording_receiver{&on_file[i]}));
         writes.back().start();
     }
     for (auto* op : {&send, &ask})
@@ -166,12 +167,12 @@ TEST(simulated_multiplexer, completes_nothing_inside_start_unless_configured) {
         auto pipe = pipe_handle::anonymous().value();
         ASSERT_TRUE(pipe.writer.set_multiplexer(m.get()).has_value());
         std::array<std::byte, 8> some{};
-        outcome told;
-        auto write = connect(write_of(pipe.writer, some), telling{&told});
+        outcome recorded;
+        auto write = connect(write_of(pipe.writer, some), recording_receiver{&recorded});
         write.start();
-        EXPECT_EQ(told.dones, speculation == 0 ? 0 : 1);
+        EXPECT_EQ(recorded.dones, speculation == 0 ? 0 : 1);
         while (m->run().value_or(0) > 0) {}
-        EXPECT_EQ(told.dones, 1);
+        EXPECT_EQ(recorded.dones, 1);
     }
 }
 
@@ -180,16 +181,16 @@ TEST(simulated_multiplexer, waits_an_hour_in_no_time) {
     auto pipe = pipe_handle::anonymous().value();
     ASSERT_TRUE(pipe.reader.set_multiplexer(m.get()).has_value());
     std::array<std::byte, 8> into{};
-    outcome read_told, sleep_told;
-    auto read = connect(read_of(pipe.reader, into, 1h), telling{&read_told});
-    auto date = connect(async_sleep(*m, m->utc_now() + 2h), telling{&sleep_told});
+    outcome read_outcome, sleep_outcome;
+    auto read = connect(read_of(pipe.reader, into, 1h), recording_receiver{&read_outcome});
+    auto date = connect(async_sleep(*m, m->utc_now() + 2h), recording_receiver{&sleep_outcome});
     const auto really = std::chrono::steady_clock::now();
     const auto before = m->now();
     read.start();
     date.start();
     while (m->run().value_or(0) > 0) {}
-    EXPECT_EQ(read_told.code, ETIMEDOUT);
-    EXPECT_EQ(sleep_told.code, 0);
+    EXPECT_EQ(read_outcome.code, ETIMEDOUT);
+    EXPECT_EQ(sleep_outcome.code, 0);
     EXPECT_GE(m->now() - before, 2h);
     EXPECT_LT(m->now() - before, 2h + 1s);
     EXPECT_LT(std::chrono::steady_clock::now() - really, 10s);
@@ -200,8 +201,8 @@ TEST(simulated_multiplexer, lists_waiting_operations_when_no_event_can_ever_happ
     auto pipe = pipe_handle::anonymous().value();
     ASSERT_TRUE(pipe.reader.set_multiplexer(m.get()).has_value());
     std::array<std::byte, 8> into{};
-    outcome told;
-    auto read = connect(read_of(pipe.reader, into), telling{&told});
+    outcome recorded;
+    auto read = connect(read_of(pipe.reader, into), recording_receiver{&recorded});
     read.start();
     EXPECT_EQ(m->run(), io_multiplexer::nothing_ready);
     EXPECT_EQ(m->try_run_until(io_multiplexer::time_point::max()), io_multiplexer::nothing_ready);
@@ -214,7 +215,7 @@ TEST(simulated_multiplexer, lists_waiting_operations_when_no_event_can_ever_happ
     // Now an action from outside happens after all.
     ASSERT_TRUE(pipe.writer.write(io_request<const_bytes_type>{std::span(into).first(3)}).has_value());
     EXPECT_EQ(m->run(), 1);
-    EXPECT_EQ(told.bytes, 3U);
+    EXPECT_EQ(recorded.bytes, 3U);
     EXPECT_EQ(m->stalled(), "");
 }
 
@@ -226,14 +227,14 @@ TEST(simulated_multiplexer, handles_some_late_cancels_too_late) {
         ASSERT_TRUE(pipe.reader.set_multiplexer(m.get()).has_value());
         std::array<std::byte, 8> into{};
         ASSERT_TRUE(pipe.writer.write(io_request<const_bytes_type>{into}).has_value());
-        outcome told;
-        auto read = connect(read_of(pipe.reader, into), telling{&told});
+        outcome recorded;
+        auto read = connect(read_of(pipe.reader, into), recording_receiver{&recorded});
         read.start();
         (void)m->complete_io();
         read.cancel();
         while (m->run().value_or(0) > 0) {}
-        EXPECT_EQ(told.dones, 1);
-        codes.insert(told.code);
+        EXPECT_EQ(recorded.dones, 1);
+        codes.insert(recorded.code);
     }
     EXPECT_EQ(codes, (std::set<int>{0, ECANCELED}));
 }
@@ -244,21 +245,21 @@ TEST(simulated_multiplexer, finishes_handles_in_an_order_of_its_own_and_each_str
         auto m = simulate({.seed = seed});
         std::vector<pipe_handle::pair> pipes;
         std::vector<int> order;
-        std::array<outcome, 8> told;
+        std::array<outcome, 8> recorded;
         std::array<std::byte, 8> bytes{};
-        std::vector<decltype(connect(write_of(pipes[0].writer, bytes), telling{}))> writes;
-        writes.reserve(told.size());
+        std::vector<decltype(connect(write_of(pipes[0].writer, bytes), recording_receiver{}))> writes;
+        writes.reserve(recorded.size());
         for (std::size_t i = 0; i < 4; ++i) {
             pipes.push_back(pipe_handle::anonymous().value());
             ASSERT_TRUE(pipes.back().writer.set_multiplexer(m.get()).has_value());
         }
-        for (std::size_t i = 0; i < told.size(); ++i) {
-            told[i].on_done = [&order, i] { order.push_back(static_cast<int>(i)); };
-            writes.push_back(connect(write_of(pipes[i % 4].writer, bytes), telling{&told[i]}));
+        for (std::size_t i = 0; i < recorded.size(); ++i) {
+            recorded[i].on_done = [&order, i] { order.push_back(static_cast<int>(i)); };
+            writes.push_back(connect(write_of(pipes[i % 4].writer, bytes), recording_receiver{&recorded[i]}));
             writes.back().start();
         }
         while (m->run().value_or(0) > 0) {}
-        ASSERT_EQ(order.size(), told.size());
+        ASSERT_EQ(order.size(), recorded.size());
         for (int i = 0; i < 4; ++i)
             EXPECT_LT(std::ranges::find(order, i), std::ranges::find(order, i + 4)) << "seed " << seed;
         orders.insert(order);
@@ -276,9 +277,9 @@ TEST(simulated_multiplexer, injects_the_configured_errors_and_no_others) {
     ASSERT_TRUE(pipe.writer.set_multiplexer(m.get()).has_value());
     std::array<std::byte, 8> some{};
     outcome to_file, to_pipe, from_file;
-    auto write_file = connect(write_of(file, some), telling{&to_file});
-    auto write_pipe = connect(write_of(pipe.writer, some), telling{&to_pipe});
-    auto read_file = connect(read_of(file, some), telling{&from_file});
+    auto write_file = connect(write_of(file, some), recording_receiver{&to_file});
+    auto write_pipe = connect(write_of(pipe.writer, some), recording_receiver{&to_pipe});
+    auto read_file = connect(read_of(file, some), recording_receiver{&from_file});
     write_file.start();
     write_pipe.start();
     read_file.start();
@@ -298,8 +299,8 @@ TEST(simulated_multiplexer, reports_a_partial_write_first_and_its_error_to_the_n
         ASSERT_TRUE(pipe.writer.set_multiplexer(m.get()).has_value());
         const std::vector<std::byte> much(40'000);
         outcome first, follower, next;
-        auto write = connect(write_of(pipe.writer, much), telling{&first});
-        auto behind = connect(write_of(pipe.writer, much), telling{&follower});
+        auto write = connect(write_of(pipe.writer, much), recording_receiver{&first});
+        auto behind = connect(write_of(pipe.writer, much), recording_receiver{&follower});
         write.start();
         behind.start();
         while (m->run().value_or(0) > 0) {}
@@ -308,7 +309,7 @@ TEST(simulated_multiplexer, reports_a_partial_write_first_and_its_error_to_the_n
         EXPECT_GT(first.bytes, 0U);
         EXPECT_EQ(follower.code, ECANCELED) << "it must not be sent after the gap";
         EXPECT_EQ(follower.bytes, 0U);
-        auto after = connect(write_of(pipe.writer, much), telling{&next});
+        auto after = connect(write_of(pipe.writer, much), recording_receiver{&next});
         after.start();
         while (m->run().value_or(0) > 0) {}
         EXPECT_EQ(next.code, EIO);
@@ -328,9 +329,9 @@ TEST(simulated_multiplexer, fails_everything_on_a_broken_connection_and_notifies
         ASSERT_TRUE(end.set_multiplexer(m.get()).has_value());
     std::array<std::byte, 8> some{};
     outcome wrote, read_here, read_there;
-    auto write = connect(write_of(sockets[0], some), telling{&wrote});
-    auto here = connect(read_of(sockets[0], some), telling{&read_here});
-    auto there = connect(read_of(sockets[1], some), telling{&read_there});
+    auto write = connect(write_of(sockets[0], some), recording_receiver{&wrote});
+    auto here = connect(read_of(sockets[0], some), recording_receiver{&read_here});
+    auto there = connect(read_of(sockets[1], some), recording_receiver{&read_there});
     here.start();
     there.start();
     write.start();
@@ -352,8 +353,8 @@ TEST(simulated_multiplexer, shares_its_clock_with_the_program_under_test) {
     EXPECT_EQ(m->now(), before);
     clock.advance(5s);
     EXPECT_EQ(m->now() - before, 5s);
-    outcome told;
-    auto sleep = connect(async_sleep(*m, 10s), telling{&told});
+    outcome recorded;
+    auto sleep = connect(async_sleep(*m, 10s), recording_receiver{&recorded});
     sleep.start();
     while (m->run().value_or(0) > 0) {}
     EXPECT_GE(clock.steady_now() - before, 15s);
@@ -364,13 +365,13 @@ TEST(simulated_multiplexer, advances_the_time_for_a_program_that_only_polls) {
     auto pipe = pipe_handle::anonymous().value();
     ASSERT_TRUE(pipe.writer.set_multiplexer(m.get()).has_value());
     std::array<std::byte, 8> some{};
-    outcome told;
-    auto write = connect(write_of(pipe.writer, some), telling{&told});
+    outcome recorded;
+    auto write = connect(write_of(pipe.writer, some), recording_receiver{&recorded});
     write.start();
     int looks = 0;
     while (not write.poll() and looks < 1000)
         ++looks;
-    EXPECT_EQ(told.code, 0);
+    EXPECT_EQ(recorded.code, 0);
     EXPECT_LT(looks, 1000);
 }
 

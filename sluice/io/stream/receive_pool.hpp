@@ -63,7 +63,7 @@ public:
     /// Returns a free buffer, or `none`. Only where the kernel does not provide them.
     [[nodiscard]] std::uint32_t take() noexcept;
     /// Records that the kernel has provided this buffer.
-    void note_use() noexcept { ++in_use_; }
+    void count_use() noexcept { ++in_use_; }
     /// Returns a buffer to the pool. The stream that has waited longest resumes.
     void release(std::uint32_t index) noexcept;
 

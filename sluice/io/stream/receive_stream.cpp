@@ -122,7 +122,7 @@ void receiving::abandon() noexcept {
 // Returns the buffer of a completed use.
 void receiving::drop_bytes() noexcept {
     if (kind == operation_kind::receive and transferred != 0) {
-        slots_->note_use();
+        slots_->count_use();
         slots_->release(request_.index);
     } else if (index_ != receive_slots::none) {
         slots_->release(std::exchange(index_, receive_slots::none));
@@ -163,7 +163,7 @@ void receiving::deliver(result<received_buffer>&& outcome) noexcept {
 void receiving::take_bytes() noexcept {
     std::uint32_t index = std::exchange(index_, receive_slots::none);
     if (kind == operation_kind::receive and transferred != 0) {
-        slots_->note_use();
+        slots_->count_use();
         index = request_.index;
     }
     if (transferred != 0) {

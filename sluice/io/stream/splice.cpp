@@ -62,8 +62,8 @@ result<std::uint64_t> run(splice_transfer transfer, io_handle& from, io_handle& 
     transfer.waits = within.is_none();
     for (;;) {
         const splice_step step = advance(transfer);
-        if (transfer.from.nonblocking) detail::handle_access::note_nonblocking(from);
-        if (transfer.to.nonblocking) detail::handle_access::note_nonblocking(to);
+        if (transfer.from.nonblocking) detail::handle_access::record_nonblocking(from);
+        if (transfer.to.nonblocking) detail::handle_access::record_nonblocking(to);
         const auto outcome = [&](int code) -> result<std::uint64_t> {
             if (code == 0 or transfer.moved != 0) return transfer.moved;
             const io_handle& stream = from.kind() == handle_kind::file ? to : from;

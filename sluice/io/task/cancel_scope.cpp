@@ -84,7 +84,7 @@ void awaited::resume_waiter(int code) noexcept {
     if (scope_ != nullptr) {
         const cancel_scope::guard held(not scope_->is_for_one_thread());
         scope_->tree_.leave(*this);
-        if (code == ECANCELED and scope_->is_cancelled()) scope_->note_cut_short();
+        if (code == ECANCELED and scope_->is_cancelled()) scope_->record_cut_short();
     }
     waiter_.resume();  // `this` may be gone
 }
@@ -131,10 +131,10 @@ void cancel_scope::cancel() noexcept {
     tree_.cancel();
 }
 
-void cancel_scope::note_cut_short() noexcept {
+void cancel_scope::record_cut_short() noexcept {
     ENSURE(is_cancelled(), "only a cancellation cuts short");
     const guard held(not is_for_one_thread());
-    tree_.note_cut_short();
+    tree_.record_cut_short();
 }
 
 void cancel_scope::nest_in(cancel_scope& outer) noexcept {

@@ -132,7 +132,7 @@ private:
     class guard;
 
     [[nodiscard]] bool is_for_one_thread() const noexcept;
-    void note_cut_short() noexcept;
+    void record_cut_short() noexcept;
 
     // The multiplexer of the operations here. Atomic because of several threads; it orders no other
     // access.
@@ -143,7 +143,7 @@ private:
 inline bool awaited::is_refused() noexcept {
     if (scope_ == nullptr or not scope_->is_cancelled()) [[likely]]
         return false;
-    scope_->note_cut_short();
+    scope_->record_cut_short();
     return true;
 }
 

@@ -28,9 +28,9 @@ TEST_P(cancellation, cancelling_a_scope_ends_the_read_that_waits_in_it) {
     auto pipe = make_pipe();
     auto trigger = make_pipe();
     cancel_scope scope;
-    const auto both = [](pipe_handle& reader, pipe_handle& told, cancel_scope& within) -> task<int> {
+    const auto both = [](pipe_handle& reader, pipe_handle& canceller, cancel_scope& within) -> task<int> {
         auto [code, none] =
-            co_await when_all(in_scope(within, read_one(reader)), cancel_when_written(told, within));
+            co_await when_all(in_scope(within, read_one(reader)), cancel_when_written(canceller, within));
         (void)none;
         co_return code;
     };

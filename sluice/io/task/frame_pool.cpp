@@ -68,7 +68,7 @@ void frame_pool::release_frame(void* frame, std::size_t bytes) noexcept {
     }
 }
 
-void* frame_pool::take_slowly(std::size_t bytes) noexcept {
+void* frame_pool::acquire_slow_path(std::size_t bytes) noexcept {
     if (owner_ == nullptr) owner_ = &thread_mark_;
     ENSURE(is_owner(), "a frame pool belongs to one thread: give each its own");
     ENSURE(arena_used_ <= arena_.size(), "more of the arena is used than there is");

@@ -91,7 +91,7 @@ private:
         if (++counters_.live > counters_.live_max) counters_.live_max = counters_.live;
     }
     [[nodiscard]] void* take(std::size_t bytes) noexcept;
-    [[nodiscard]] void* take_slowly(std::size_t bytes) noexcept;
+    [[nodiscard]] void* acquire_slow_path(std::size_t bytes) noexcept;
     void release(void* memory, std::size_t bytes) noexcept;
     void recycle(void* memory, std::size_t bytes) noexcept;
     void drain_returned() noexcept;
@@ -150,7 +150,7 @@ inline void* frame_pool::take(std::size_t bytes) noexcept {
         count_live();
         return reused;
     }
-    return take_slowly(bytes);
+    return acquire_slow_path(bytes);
 }
 
 inline void frame_pool::release(void* memory, std::size_t bytes) noexcept {

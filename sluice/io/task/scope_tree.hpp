@@ -55,7 +55,7 @@ public:
     }
 
     /// Records that an operation was ended here because of the cancellation.
-    void note_cut_short() noexcept {
+    void record_cut_short() noexcept {
         for (scope_tree* at = this; at != nullptr and at->is_cancelled(); at = at->outer_)
             at->has_cut_short_.store(true, std::memory_order_relaxed);
     }

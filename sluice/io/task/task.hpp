@@ -50,22 +50,22 @@ public:
                 return promise.next();
             // Created only now, in the frame, which stays until the awaiter on the other thread
             // destroys it.
-            detail::engine::post_last(*home, *new (room_.data()) way_home(promise));
+            detail::engine::post_last(*home, *new (room_.data()) home_resumption(promise));
             return std::noop_coroutine();
         }
         static void await_resume() noexcept {}
 
     private:
-        class way_home final : public posted_item {
+        class home_resumption final : public posted_item {
         public:
-            explicit way_home(task_promise_base& of) noexcept : of_(of) {}
+            explicit home_resumption(task_promise_base& of) noexcept : of_(of) {}
             void invoke() noexcept override { of_.next().resume(); }  // this may be gone then
 
         private:
             task_promise_base& of_;
         };
 
-        alignas(way_home) std::array<std::byte, sizeof(way_home)> room_;
+        alignas(home_resumption) std::array<std::byte, sizeof(home_resumption)> room_;
     };
     [[nodiscard]] static final_awaiter final_suspend() noexcept { return {}; }
 

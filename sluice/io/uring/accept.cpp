@@ -53,7 +53,7 @@ void multiplexer::end_accepting(registration& listener) noexcept {
 }
 
 // Returns false if the ring is full.
-bool multiplexer::give_accept(half_state& state) noexcept {
+bool multiplexer::queue_accept(half_state& state) noexcept {
     registration::half& half = *state.half;
     ENSURE(half.in_flight == 0, "one accept of a listener at a time");
     operation_record& front = *half.queue.front();
@@ -70,7 +70,7 @@ bool multiplexer::give_accept(half_state& state) noexcept {
             return true;
         }
         state.is_bursting = false;
-        if (state.polls_only) return state.is_polling or give_poll(state);
+        if (state.polls_only) return state.is_polling or queue_poll(state);
     }
     if (not state.is_multishot and not arm_accept(state)) return false;
     half.in_flight = 1;
@@ -129,7 +129,7 @@ bool multiplexer::finish_accept(half_state& state) noexcept {
     return true;
 }
 
-void multiplexer::note_connection(half_state& state, int descriptor) noexcept {
+void multiplexer::record_connection(half_state& state, int descriptor) noexcept {
     const auto arrived = static_cast<std::uint32_t>(descriptor);
     if (arrived >= links_.get_deleter().bytes / sizeof(std::uint32_t)) {
         // The limit has been raised since. For the client this looks like a lack of descriptors.
@@ -151,7 +151,7 @@ void multiplexer::note_connection(half_state& state, int descriptor) noexcept {
 }
 
 // The address belongs to the newest connection; if others follow it, to none that is known.
-void multiplexer::note_peer(half_state& state) noexcept {
+void multiplexer::record_peer(half_state& state) noexcept {
     accept_request& request = *state.acceptor;
     const bool is_last = not ring_.has_completions() and not ring_.has_overflowed();
     if (is_last and ring_.defers_work()) {
@@ -166,8 +166,8 @@ void multiplexer::on_accept(half_state& state, int outcome, unsigned flags) noex
     registration::half& half = *state.half;
     ENSURE(state.is_multishot, "a completion of an accept that is over");
     if (outcome >= 0) {
-        note_connection(state, outcome);
-        if (half.in_flight != 0) note_peer(state);
+        record_connection(state, outcome);
+        if (half.in_flight != 0) record_peer(state);
     }
     if ((flags & IORING_CQE_F_MORE) == 0) {
         state.is_multishot = false;

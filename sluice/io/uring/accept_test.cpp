@@ -16,10 +16,10 @@ std::optional<unsigned> submissions() {
     for (const auto& each : std::filesystem::directory_iterator("/proc/self/fd")) {
         std::error_code gone;
         if (std::filesystem::read_symlink(each, gone) != "anon_inode:[io_uring]") continue;
-        std::ifstream told("/proc/self/fdinfo/" + each.path().filename().string());
-        for (std::string word; told >> word;) {
+        std::ifstream fdinfo("/proc/self/fdinfo/" + each.path().filename().string());
+        for (std::string word; fdinfo >> word;) {
             unsigned count = 0;
-            if (word == "SqTail:" and told >> count) return count;
+            if (word == "SqTail:" and fdinfo >> count) return count;
         }
     }
     return std::nullopt;

@@ -74,7 +74,7 @@ struct alignas(8) half_state {
     bool is_polling = false;
     bool is_stale = false;         // the poll belongs to a closed handle
     bool is_unready = false;       // a transfer would have to wait; the next one begins by waiting
-    bool tells_more = false;       // each read reports whether more bytes have arrived (TCP)
+    bool reports_more = false;     // each read reports whether more bytes have arrived (TCP)
     bool polls_only = false;       // O_NONBLOCK: the ring would return EAGAIN instead of waiting
     bool has_cancelled = false;    // an operation of the transfer must end early
     bool never_zero_copy = false;  // without success, or impossible, on this socket
@@ -115,7 +115,7 @@ public:
         if (options.threads == run_by::several)
             options_.zero_copy_send_bytes_min = std::numeric_limits<std::size_t>::max();
         if (options_.zero_copy_send_bytes_min != std::numeric_limits<std::size_t>::max())
-            ask_before_speculating();
+            query_before_speculating();
     }
     ~multiplexer() override { let_finish(); }
 
@@ -172,10 +172,10 @@ private:
 
     // The loop.
     [[nodiscard]] result<void> enable() noexcept;
-    [[nodiscard]] bool give_all() noexcept;
-    [[nodiscard]] bool give_wake_up() noexcept;
-    [[nodiscard]] bool give_cancellations() noexcept;
-    [[nodiscard]] bool give_cancellation(std::uint64_t of) noexcept;
+    [[nodiscard]] bool queue_all() noexcept;
+    [[nodiscard]] bool queue_wake_up() noexcept;
+    [[nodiscard]] bool queue_cancellations() noexcept;
+    [[nodiscard]] bool queue_cancellation(std::uint64_t of) noexcept;
     [[nodiscard]] inline result<void> submit(bool may_sleep, time_point until) noexcept;
     [[nodiscard]] result<void> submit_shared(bool may_sleep, duration left) noexcept;
     void take_completions() noexcept;
@@ -202,12 +202,12 @@ private:
     static half_state& state_of(const registration::half& half) noexcept {
         return *static_cast<half_state*>(half.backend);
     }
-    [[nodiscard]] bool give_dirty() noexcept;
-    [[nodiscard]] bool give_half(registration::half& half) noexcept;
+    [[nodiscard]] bool queue_dirty() noexcept;
+    [[nodiscard]] bool queue_half(registration::half& half) noexcept;
     void finish_empty(registration::half& half) noexcept;
-    [[nodiscard]] bool give_poll(half_state& state) noexcept;
-    [[nodiscard]] bool give_transfer(half_state& state) noexcept;
-    [[nodiscard]] bool give_single(half_state& state) noexcept;
+    [[nodiscard]] bool queue_poll(half_state& state) noexcept;
+    [[nodiscard]] bool queue_transfer(half_state& state) noexcept;
+    [[nodiscard]] bool queue_single(half_state& state) noexcept;
     void finish_entry(io_uring_sqe& entry, half_state& state) noexcept;
     void prepare_single(io_uring_sqe& entry, half_state& state, buffer piece) noexcept;
     void prepare_gathered(io_uring_sqe& entry, half_state& state) noexcept;
@@ -216,7 +216,7 @@ private:
     void on_transfer(half_state& state, int outcome, unsigned flags) noexcept;
     void on_single_read(half_state& state, std::size_t bytes, unsigned flags) noexcept;
     void on_bytes(half_state& state, int outcome, unsigned flags) noexcept;
-    static void note_readiness(half_state& state, std::size_t bytes, unsigned flags) noexcept;
+    static void record_readiness(half_state& state, std::size_t bytes, unsigned flags) noexcept;
     void on_poll(half_state& state, int outcome) noexcept;
     void on_zero_copy(detail::operation_record& op, int outcome, unsigned flags) noexcept;
     // One thread writes, so a load and a store suffice, and they order no other access.
@@ -228,28 +228,28 @@ private:
     void settle(half_state& state) noexcept;
 
     // Multishot receives.
-    [[nodiscard]] bool give_receive(half_state& state) noexcept;
+    [[nodiscard]] bool queue_receive(half_state& state) noexcept;
     [[nodiscard]] bool arm_receive(half_state& state, const receive_request& request) noexcept;
     [[nodiscard]] bool finish_receive(half_state& state) noexcept;
-    void note_arrival(half_state& state, std::uint32_t index, int bytes) noexcept;
+    void record_arrival(half_state& state, std::uint32_t index, int bytes) noexcept;
     void on_receive(half_state& state, int outcome, unsigned flags) noexcept;
 
     // Multishot accepts.
     void reserve_links() noexcept;
-    [[nodiscard]] bool give_accept(half_state& state) noexcept;
+    [[nodiscard]] bool queue_accept(half_state& state) noexcept;
     [[nodiscard]] bool arm_accept(half_state& state) noexcept;
     [[nodiscard]] bool finish_accept(half_state& state) noexcept;
-    void note_connection(half_state& state, int descriptor) noexcept;
-    void note_peer(half_state& state) noexcept;
+    void record_connection(half_state& state, int descriptor) noexcept;
+    void record_peer(half_state& state) noexcept;
     static void notify_peer(detail::operation_record& op) noexcept;
     void on_accept(half_state& state, int outcome, unsigned flags) noexcept;
     // Either.
     void finish_front(registration::half& half) noexcept;
 
     // Files.
-    [[nodiscard]] bool give_files() noexcept;
-    void give_file(io_uring_sqe& entry, detail::operation_record& op) noexcept;
-    void give_piece(io_uring_sqe& entry, detail::operation_record& op) const noexcept;
+    [[nodiscard]] bool queue_files() noexcept;
+    void queue_file(io_uring_sqe& entry, detail::operation_record& op) noexcept;
+    void queue_piece(io_uring_sqe& entry, detail::operation_record& op) const noexcept;
     void prepare_barrier(io_uring_sqe& entry, const detail::operation_record& op) noexcept;
     void prepare_file(io_uring_sqe& entry, const detail::operation_record& op) noexcept;
     void prepare_piece(io_uring_sqe& entry, const detail::operation_record& op, buffer piece) noexcept;

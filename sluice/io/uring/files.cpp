@@ -66,16 +66,16 @@ void multiplexer::backend_submit(operation_record& op) noexcept {
     const bool is_usual = op.kind <= operation_kind::write and op.piece_count == 1 and op.transferred == 0 and
                           op.backend_word == 0 and op.target->backend_word == is_fixed;
     if (is_usual) [[likely]] {
-        give_piece(*entry, op);
+        queue_piece(*entry, op);
     } else {
-        give_file(*entry, op);
+        queue_file(*entry, op);
     }
 }
 
-// The part of give_file for a transfer of one segment, not begun, on a file in the table. Each
+// The part of queue_file for a transfer of one segment, not begun, on a file in the table. Each
 // field is written once, because with many requests in flight these writes are most of the cost of
 // a transfer here.
-void multiplexer::give_piece(io_uring_sqe& entry, operation_record& op) const noexcept {
+void multiplexer::queue_piece(io_uring_sqe& entry, operation_record& op) const noexcept {
     static_assert(operation_kind::read < operation_kind::write and IORING_OP_READ + 1 == IORING_OP_WRITE and
                   IORING_OP_READ_FIXED + 1 == IORING_OP_WRITE_FIXED);
     const buffer piece = *op.pieces;
@@ -94,7 +94,7 @@ void multiplexer::give_piece(io_uring_sqe& entry, operation_record& op) const no
     op.at = operation_record::stage::in_flight;
 }
 
-bool multiplexer::give_files() noexcept {
+bool multiplexer::queue_files() noexcept {
     while (operation_record* const op = files_.front()) {
         if (is_file_write(op->kind) and options_.inline_file_writes) {
             files_.erase(*op);
@@ -105,12 +105,12 @@ bool multiplexer::give_files() noexcept {
         io_uring_sqe* const entry = ring_.next();
         if (entry == nullptr) return false;
         files_.erase(*op);
-        give_file(*entry, *op);
+        queue_file(*entry, *op);
     }
     return true;
 }
 
-void multiplexer::give_file(io_uring_sqe& entry, operation_record& op) noexcept {
+void multiplexer::queue_file(io_uring_sqe& entry, operation_record& op) noexcept {
     ENSURE(op.at == operation_record::stage::waiting, "given to the kernel twice");
     if (op.kind == operation_kind::wait_word) [[unlikely]]
         return prepare_word(entry, op);

@@ -65,7 +65,7 @@ void multiplexer::forget_receive_buffers(unsigned group) noexcept {
 // --- giving
 
 // Returns false if the ring is full.
-bool multiplexer::give_receive(half_state& state) noexcept {
+bool multiplexer::queue_receive(half_state& state) noexcept {
     registration::half& half = *state.half;
     ENSURE(half.in_flight == 0, "one receive of a socket at a time");
     operation_record& front = *half.queue.front();
@@ -140,7 +140,7 @@ void multiplexer::finish_front(registration::half& half) noexcept {
     if (not half.queue.empty()) mark_dirty(half);
 }
 
-void multiplexer::note_arrival(half_state& state, std::uint32_t index, int bytes) noexcept {
+void multiplexer::record_arrival(half_state& state, std::uint32_t index, int bytes) noexcept {
     buffer_group& group = *groups_[state.receive_group];
     ENSURE(index * group.bytes_each < group.memory.size(), "no buffer of this group");
     if (bytes <= 0) {  // a buffer was picked but not used
@@ -159,7 +159,7 @@ void multiplexer::note_arrival(half_state& state, std::uint32_t index, int bytes
 void multiplexer::on_receive(half_state& state, int outcome, unsigned flags) noexcept {
     registration::half& half = *state.half;
     ENSURE(state.is_multishot, "a completion of a receive that is over");
-    if ((flags & IORING_CQE_F_BUFFER) != 0) note_arrival(state, flags >> IORING_CQE_BUFFER_SHIFT, outcome);
+    if ((flags & IORING_CQE_F_BUFFER) != 0) record_arrival(state, flags >> IORING_CQE_BUFFER_SHIFT, outcome);
     if ((flags & IORING_CQE_F_MORE) == 0) {
         state.is_multishot = false;
         if (state.cancel_link.is_linked()) cancelled_.erase(state);

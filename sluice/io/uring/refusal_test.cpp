@@ -40,7 +40,7 @@ bool refuses() {
     return true;
 }
 
-constexpr int for_ever = std::numeric_limits<int>::max();
+constexpr int forever = std::numeric_limits<int>::max();
 
 }  // namespace
 
@@ -188,7 +188,7 @@ TEST_F(uring_refusal, memory_beyond_the_lock_limit_is_used_unregistered) {
 TEST_F(uring_refusal, a_stream_is_read_and_written_while_the_kernel_takes_no_request) {
     socket_pair pair;
     attach(pair.ours);
-    refusals_left = for_ever;
+    refusals_left = forever;
     one_read read(pair.ours, 8);
     one_write write(pair.ours, "there");
     read.state.start(initiation::batched);
@@ -204,7 +204,7 @@ TEST_F(uring_refusal, a_refusal_for_lack_of_requests_counts_as_well) {
     refusal_code = EAGAIN;
     socket_pair pair;
     attach(pair.ours);
-    refusals_left = for_ever;
+    refusals_left = forever;
     one_read read(pair.ours, 8);
     read.state.start(initiation::batched);
     pair.say("here");
@@ -215,7 +215,7 @@ TEST_F(uring_refusal, a_refusal_for_lack_of_requests_counts_as_well) {
 TEST_F(uring_refusal, a_pipe_is_read_while_the_kernel_takes_no_request) {
     auto pipe = pipe_handle::anonymous().value();
     attach(pipe.reader);
-    refusals_left = for_ever;
+    refusals_left = forever;
     one_read read(pipe.reader, 8);
     read.state.start();
     (void)multiplexer->try_run_for(5ms);
@@ -229,7 +229,7 @@ TEST_F(uring_refusal, more_file_requests_than_the_queue_holds_are_carried_out_wh
     auto file = scratch_file();
     ASSERT_TRUE(file.write(io_request<const_bytes_type>{text("0123456789abcdef"), 0}).has_value());
     attach(file);
-    refusals_left = for_ever;
+    refusals_left = forever;
     constexpr int many = 600;  // two queues full and more
     std::vector<std::unique_ptr<one_read>> reads;
     for (int i = 0; i < many; ++i) {
@@ -259,7 +259,7 @@ TEST_F(uring_refusal, connections_are_accepted_while_the_kernel_takes_no_request
     int count = 0;
     int dones = 0;
     accept_stream stream(listener, counter{&count, &dones});
-    refusals_left = for_ever;
+    refusals_left = forever;
     stream.start();
     (void)multiplexer->try_run_for(5ms);
     const auto client = socket_handle::connect(listener.local_address().value()).value();
@@ -274,7 +274,7 @@ TEST_F(uring_refusal, deadlines_and_cancellations_end_operations_the_kernel_does
     attach(pair.ours);
     auto pipe = pipe_handle::anonymous().value();
     attach(pipe.reader);
-    refusals_left = for_ever;
+    refusals_left = forever;
     one_read timed(pair.ours, 8, 0, 1ms);
     one_read cancelled(pipe.reader, 8);
     timed.state.start(initiation::batched);
@@ -291,7 +291,7 @@ TEST_F(uring_refusal, a_posted_item_is_invoked_while_the_kernel_takes_no_request
     attach(pair.ours);
     one_read read(pair.ours, 8);
     read.state.start(initiation::batched);
-    refusals_left = for_ever;
+    refusals_left = forever;
     std::atomic<bool> invoked{false};
     std::thread poster(
         [&] { EXPECT_TRUE(multiplexer->post([&]() noexcept { invoked = true; }).has_value()); });
@@ -327,7 +327,7 @@ TEST_F(uring_refusal, a_handle_can_be_detached_while_the_kernel_takes_no_request
         one_read read(pipe.reader, 8);
         read.state.start();
         drain(*multiplexer);  // its poll is with the kernel
-        refusals_left = for_ever;
+        refusals_left = forever;
         read.state.cancel();
         run_until([&] { return read.result.dones == 1; });
     }
@@ -372,7 +372,7 @@ TEST_F(uring_refusal, an_error_of_the_kernel_is_returned_and_the_operations_stay
     read.state.start(initiation::batched);
     for (const int code : {EBADR, EBADF}) {
         refusal_code = code;
-        refusals_left = for_ever;
+        refusals_left = forever;
         const auto ran = multiplexer->run();
         ASSERT_FALSE(ran.has_value());
         EXPECT_EQ(ran.error().code(), code);

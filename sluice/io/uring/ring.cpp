@@ -249,9 +249,9 @@ result<void> ring::wait(std::chrono::nanoseconds at_most) const noexcept {
     ENSURE(is_shared_ and at_most >= at_most.zero(), "several threads wait for a shared ring only");
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at_most);
     const __kernel_timespec limit{.tv_sec = seconds.count(), .tv_nsec = (at_most - seconds).count()};
-    const bool for_ever = at_most == std::chrono::nanoseconds::max();
+    const bool forever = at_most == std::chrono::nanoseconds::max();
     io_uring_getevents_arg argument{};
-    argument.ts = for_ever ? 0 : reinterpret_cast<std::uintptr_t>(&limit);
+    argument.ts = forever ? 0 : reinterpret_cast<std::uintptr_t>(&limit);
     return judged(io_uring_enter2(static_cast<unsigned>(ring_.ring_fd), 0, 1,
                                   IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG,
                                   reinterpret_cast<sigset_t*>(&argument), sizeof argument));

@@ -51,11 +51,11 @@ bool was_found_unready(const registration::half& half) noexcept {
 
 // --- giving
 
-bool multiplexer::give_dirty() noexcept {
+bool multiplexer::queue_dirty() noexcept {
     dirty_list now = std::move(dirty_);  // halves marked during this pass wait for the next one
     while (registration::half* const half = now.front()) {
         now.erase(*half);
-        if (give_half(*half)) continue;
+        if (queue_half(*half)) continue;
         now.push_front(*half);
         now.append(std::move(dirty_));
         dirty_ = std::move(now);
@@ -65,7 +65,7 @@ bool multiplexer::give_dirty() noexcept {
 }
 
 // Returns false if the ring is full.
-bool multiplexer::give_half(registration::half& half) noexcept {
+bool multiplexer::queue_half(registration::half& half) noexcept {
     half_state& state = state_of(half);
     ENSURE(state.half == &half, "a half has the state of another");
     if (state.is_stale) [[unlikely]]
@@ -78,18 +78,18 @@ bool multiplexer::give_half(registration::half& half) noexcept {
     const bool is_usual = half.which == direction::in and not state.polls_only and
                           waits_for_one_piece(half) and is_native(half, *half.queue.front());
     if (is_usual) [[likely]]
-        return give_single(state);
+        return queue_single(state);
     finish_empty(half);
     while (not half.queue.empty() and has_too_many_pieces(*half.queue.front()))
         fail_front(half, EMSGSIZE);
     if (half.queue.empty()) return true;
-    if (half.queue.front()->kind == operation_kind::receive) return give_receive(state);
-    if (half.queue.front()->kind == operation_kind::accept_ahead) return give_accept(state);
+    if (half.queue.front()->kind == operation_kind::receive) return queue_receive(state);
+    if (half.queue.front()->kind == operation_kind::accept_ahead) return queue_accept(state);
     if (half.queue.front()->kind == operation_kind::accept and finish_accept(state)) return true;
-    if (is_native(half, *half.queue.front()) and not state.polls_only) return give_transfer(state);
+    if (is_native(half, *half.queue.front()) and not state.polls_only) return queue_transfer(state);
     if (state.is_polling) return true;  // it is checked when the poll completes
     if (not state.is_unready and not was_found_unready(half) and not serve_half(half)) return true;
-    return give_poll(state);
+    return queue_poll(state);
 }
 
 // A request of no bytes completes at once; in the ring it would wait for bytes of other requests.
@@ -103,7 +103,7 @@ void multiplexer::finish_empty(registration::half& half) noexcept {
     }
 }
 
-bool multiplexer::give_poll(half_state& state) noexcept {
+bool multiplexer::queue_poll(half_state& state) noexcept {
     ENSURE(not state.is_polling, "one poll of a half at a time");
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
@@ -117,7 +117,7 @@ bool multiplexer::give_poll(half_state& state) noexcept {
     return true;
 }
 
-bool multiplexer::give_single(half_state& state) noexcept {
+bool multiplexer::queue_single(half_state& state) noexcept {
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
     registration::half& half = *state.half;
@@ -136,7 +136,7 @@ void multiplexer::finish_entry(io_uring_sqe& entry, half_state& state) noexcept 
     entry.user_data = state.in_flight_as;
 }
 
-bool multiplexer::give_transfer(half_state& state) noexcept {
+bool multiplexer::queue_transfer(half_state& state) noexcept {
     ENSURE(state.half->in_flight == 0, "one transfer of a half at a time");
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
@@ -242,7 +242,7 @@ void multiplexer::on_single_read(half_state& state, std::size_t bytes, unsigned 
     half.in_flight = 0;
     operation_record& op = *half.queue.pop_front();
     op.transferred = bytes;
-    note_readiness(state, bytes, flags);
+    record_readiness(state, bytes, flags);
     finish(op);
 }
 
@@ -261,17 +261,17 @@ void multiplexer::on_bytes(half_state& state, int outcome, unsigned flags) noexc
     } else {
         distribute(half, bytes, done);
     }
-    note_readiness(state, bytes, flags);
+    record_readiness(state, bytes, flags);
     while (operation_record* const op = done.pop_front())
         finish(*op);
 }
 
 // Records what a transfer shows for the next one: whether start() should try it, and whether the
 // ring should.
-void multiplexer::note_readiness(half_state& state, std::size_t bytes, unsigned flags) noexcept {
+void multiplexer::record_readiness(half_state& state, std::size_t bytes, unsigned flags) noexcept {
     registration::half& half = *state.half;
     const bool more = (flags & IORING_CQE_F_SOCK_NONEMPTY) != 0;
-    const bool is_known = state.tells_more or more or bytes < state.bytes;
+    const bool is_known = state.reports_more or more or bytes < state.bytes;
     if (half.which == direction::out or more) {
         half.pause = half.skipped = 0;
         state.is_unready = false;

@@ -67,7 +67,7 @@ result<void> multiplexer::backend_attach(registration& attached) noexcept {
     } catch (const std::bad_alloc&) {
         return failure({ENOMEM, "attach to multiplexer", attached.native.descriptor});
     }
-    const bool tells_more = is_tcp(attached.native);
+    const bool reports_more = is_tcp(attached.native);
     stream_state& stream = streams_[chunk][attached.slot % limits::registrations_per_chunk];
     for (std::size_t i = 0; i < stream.halves.size(); ++i) {
         half_state& state = stream.halves[i];
@@ -79,7 +79,7 @@ result<void> multiplexer::backend_attach(registration& attached) noexcept {
         state.half = &attached.halves[i];
         state.is_unready = state.polls_only = state.never_zero_copy = false;
         state.acceptor = nullptr;
-        state.tells_more = tells_more;
+        state.reports_more = reports_more;
         state.was_zero_copy = false;
         state.copied_in_a_row = 0;
         state.kept_by_kernel = 0;
@@ -108,7 +108,7 @@ void multiplexer::settle(half_state& state) noexcept {
         return;
     }
     result<void> submitted;
-    while (submitted and not give_cancellation(address(completion_target::poll, &state)) and
+    while (submitted and not queue_cancellation(address(completion_target::poll, &state)) and
            not ring_.is_refusing()) {
         submitted = ring_.submit();
         take_completions();
@@ -168,7 +168,7 @@ result<void> multiplexer::enable() noexcept {
     return enabled;
 }
 
-bool multiplexer::give_wake_up() noexcept {
+bool multiplexer::queue_wake_up() noexcept {
     if (waker_is_armed_) [[likely]]
         return true;
     ENSURE(is_enabled_, "requests are given to a ring that has no owner");
@@ -182,7 +182,7 @@ bool multiplexer::give_wake_up() noexcept {
     return true;
 }
 
-bool multiplexer::give_cancellation(std::uint64_t of) noexcept {
+bool multiplexer::queue_cancellation(std::uint64_t of) noexcept {
     ENSURE(of != 0, "requests without an addressee would end");
     io_uring_sqe* const entry = ring_.next();
     if (entry == nullptr) return false;
@@ -194,16 +194,16 @@ bool multiplexer::give_cancellation(std::uint64_t of) noexcept {
     return true;
 }
 
-bool multiplexer::give_cancellations() noexcept {
+bool multiplexer::queue_cancellations() noexcept {
     while (half_state* const state = cancelled_.front()) {
         ENSURE(state->half->in_flight != 0 or state->is_multishot,
                "a cancellation of a request that is over");
-        if (not give_cancellation(state->in_flight_as)) return false;
+        if (not queue_cancellation(state->in_flight_as)) return false;
         cancelled_.erase(*state);
     }
     while (operation_record* const op = cancelled_files_.front()) {
         ENSURE(op->at == operation_record::stage::in_flight, "a cancellation of a request that is over");
-        if (not give_cancellation(address(completion_target::file, op))) return false;
+        if (not queue_cancellation(address(completion_target::file, op))) return false;
         cancelled_files_.erase(*op);
     }
     return true;
@@ -211,22 +211,22 @@ bool multiplexer::give_cancellations() noexcept {
 
 // Returns whether everything has been submitted to the ring. Cancellations come last, so that they
 // find their targets.
-bool multiplexer::give_all() noexcept {
+bool multiplexer::queue_all() noexcept {
     const bool has_any = not(dirty_.empty() and files_.empty() and cancelled_.empty() and
                              cancelled_files_.empty() and waker_is_armed_);
     if (not has_any) return true;
-    const bool all = give_wake_up() and give_dirty() and (files_.empty() or give_files());
+    const bool all = queue_wake_up() and queue_dirty() and (files_.empty() or queue_files());
     const bool has_cancelled = not(cancelled_.empty() and cancelled_files_.empty());
-    return (not has_cancelled or give_cancellations()) and all;
+    return (not has_cancelled or queue_cancellations()) and all;
 }
 
 [[gnu::always_inline]] inline result<void> multiplexer::submit(bool may_sleep, time_point until) noexcept {
-    const bool for_ever = until == time_point::max();
-    const duration left = for_ever ? duration::max() : may_sleep ? until - now() : duration::zero();
+    const bool forever = until == time_point::max();
+    const duration left = forever ? duration::max() : may_sleep ? until - now() : duration::zero();
     may_sleep = may_sleep and left > duration::zero();
     if (is_for_threads()) return submit_shared(may_sleep, left);
     if (not(may_sleep and prepare_to_sleep())) return ring_.submit();
-    const result<void> submitted = for_ever ? ring_.submit_and_wait() : ring_.submit_and_wait(left);
+    const result<void> submitted = forever ? ring_.submit_and_wait() : ring_.submit_and_wait(left);
     woke_up();
     return submitted;
 }
@@ -244,14 +244,14 @@ result<void> multiplexer::submit_shared(bool may_sleep, duration left) noexcept 
 
 void multiplexer::backend_flush() noexcept {
     // The woken thread submits the rest, and gets the error.
-    const bool all_given = give_all();
-    if (not all_given or not ring_.submit() or ring_.is_refusing()) backend_wake();
+    const bool all_queued = queue_all();
+    if (not all_queued or not ring_.submit() or ring_.is_refusing()) backend_wake();
 }
 
 void multiplexer::take_completions() noexcept {
     do {
         const unsigned count = ring_.completions();
-        note_completions(count);
+        record_completions(count);
         ring_.reap(count, [this](std::uint64_t user_data, int outcome, unsigned flags) noexcept {
             // These two are handled without the switch: many completions of a file may come at
             // once, each of little work, and a transfer follows the call that has waited for it,
@@ -301,8 +301,8 @@ result<void> multiplexer::backend_complete(time_point until) noexcept {
         return enabled;
     if (ring_.is_refusing()) [[unlikely]]
         return complete_by_calls(until);
-    const bool all_given = give_all();
-    const bool may_sleep = all_given and until != time_point::min() and ready_.empty() and dirty_.empty() and
+    const bool all_queued = queue_all();
+    const bool may_sleep = all_queued and until != time_point::min() and ready_.empty() and dirty_.empty() and
                            not ring_.has_completions();
     const result<void> submitted = submit(may_sleep, until);
     take_completions();

@@ -15,7 +15,7 @@ connection::connection(dependencies deps, io::socket_handle socket, connection_o
       socket_(std::move(socket)),
       tasks_(deps.loop),
       staged_(limits::staging_bytes),
-      last_heard_(deps.clock.steady_now()) {}
+      last_received_(deps.clock.steady_now()) {}
 
 connection::~connection() {
     ENSURE(tasks_.size() == 0 and not is_work_posted_, "connection destroyed before close()");
@@ -81,7 +81,7 @@ std::uint32_t connection::charge_of(std::uint64_t payload_bytes) const noexcept 
     return static_cast<std::uint32_t>(wire::credit_charge_of(payload_bytes));
 }
 
-std::uint32_t connection::payable_bytes() const noexcept {
+std::uint32_t connection::credited_bytes() const noexcept {
     if (not agreed_.has_large_mtu()) return 65536;
     // Half of the largest credit balance so far, so that two large requests can be in flight.
     const std::uint32_t credits = std::max(1U, credits_seen_max_ / 2);
@@ -89,10 +89,10 @@ std::uint32_t connection::payable_bytes() const noexcept {
 }
 
 std::uint32_t connection::read_bytes_max() const noexcept {
-    return std::max(1U, std::min(agreed_.read_bytes_max, payable_bytes()));
+    return std::max(1U, std::min(agreed_.read_bytes_max, credited_bytes()));
 }
 std::uint32_t connection::write_bytes_max() const noexcept {
-    return std::max(1U, std::min(agreed_.write_bytes_max, payable_bytes()));
+    return std::max(1U, std::min(agreed_.write_bytes_max, credited_bytes()));
 }
 
 void connection::grant(std::uint16_t credits) noexcept {
@@ -266,12 +266,12 @@ bool connection::awaits_only_async_replies() const noexcept {
 io::task<void> connection::watch() noexcept {
     const auto step = std::chrono::duration_cast<std::chrono::milliseconds>(options_.reply_timeout) / 4;
     std::size_t silent_steps = 0;
-    auto heard = last_heard_;
+    auto heard = last_received_;
     while (not broken_) {
         const auto slept = co_await io::co_sleep(deps_.loop, step);
         if (not slept or broken_) co_return;
-        const bool is_silent = in_flight_ != 0 and heard == last_heard_;
-        heard = last_heard_;
+        const bool is_silent = in_flight_ != 0 and heard == last_received_;
+        heard = last_received_;
         // A part of a long reply may have arrived, over a slow line.
         if (is_silent) low_water_.expect(0);
         silent_steps = is_silent ? silent_steps + 1 : 0;

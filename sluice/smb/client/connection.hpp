@@ -197,7 +197,7 @@ private:
                                                    std::size_t message_bytes, request_options how) noexcept;
     [[nodiscard]] static io::task<outcome<reply>> refused_for_memory(request_options how) noexcept;
     [[nodiscard]] std::uint32_t charge_of(std::uint64_t payload_bytes) const noexcept;
-    [[nodiscard]] std::uint32_t payable_bytes() const noexcept;
+    [[nodiscard]] std::uint32_t credited_bytes() const noexcept;
     void grant(std::uint16_t credits) noexcept;
     void serve_credit_waits() noexcept;
     void post_deferred_work() noexcept;
@@ -275,7 +275,7 @@ private:
     std::vector<std::byte> staged_;
     std::size_t begin_ = 0;
     std::size_t end_ = 0;
-    clock_source::steady_time last_heard_{};
+    clock_source::steady_time last_received_{};
 
     unsigned running_ = 0;  // the sending and the receiving task
     std::optional<client_error> broken_;

@@ -76,7 +76,7 @@ io::task<outcome<void>> connection::stage(std::size_t bytes) noexcept {
         if (not got) co_return failed(client_error::of_io(step, got.error()));
         if (got.bytes_transferred() == 0) co_return failed(client_error::of_io(step, ECONNRESET));
         end_ += got.bytes_transferred();
-        last_heard_ = deps_.clock.steady_now();
+        last_received_ = deps_.clock.steady_now();
     }
     co_return outcome<void>{};
 }
@@ -120,7 +120,7 @@ io::task<outcome<void>> connection::receive_frame() noexcept {
         if (not got) co_return failed(client_error::of_io(step, got.error()));
         if (got.bytes_transferred() == 0) co_return failed(client_error::of_io(step, ECONNRESET));
         have += got.bytes_transferred();
-        last_heard_ = deps_.clock.steady_now();
+        last_received_ = deps_.clock.steady_now();
     }
     low_water_.expect(0);
     co_return take_frame(frame);
@@ -168,7 +168,7 @@ io::task<outcome<void>> connection::receive_data(mutable_bytes data) noexcept {
         const std::size_t of_data = std::min(bytes, data_bytes - have);
         have += of_data;
         end_ = bytes - of_data;
-        last_heard_ = deps_.clock.steady_now();
+        last_received_ = deps_.clock.steady_now();
     }
     low_water_.expect(0);
     co_return outcome<void>{};
@@ -190,7 +190,7 @@ io::task<outcome<void>> connection::discard_data(std::size_t bytes) noexcept {
         if (not got) co_return failed(client_error::of_io(step, got.error()));
         if (got.bytes_transferred() == 0) co_return failed(client_error::of_io(step, ECONNRESET));
         left -= got.bytes_transferred();
-        last_heard_ = deps_.clock.steady_now();
+        last_received_ = deps_.clock.steady_now();
     }
     low_water_.expect(0);
     co_return outcome<void>{};

@@ -60,7 +60,7 @@ using namespace smb::client;  // NOLINT: the names of one component
     co_return is_good;
 }
 
-io::task<void> note(io::task<bool> what, std::optional<bool>& outcome) {
+io::task<void> record(io::task<bool> what, std::optional<bool>& outcome) {
     outcome = co_await std::move(what);
 }
 
@@ -72,7 +72,7 @@ std::optional<bool> live_until(int steps) {
     const int ours = ::dup(socket.native().descriptor);
     std::optional<bool> outcome;
     io::task_group running(*world.loop);
-    running.spawn(note(whole_life(world.dependencies(), std::move(socket)), outcome));
+    running.spawn(record(whole_life(world.dependencies(), std::move(socket)), outcome));
     for (int step = 0; step != steps and not outcome; ++step)
         (void)world.loop->run(1);
     const bool was_over = outcome.has_value();
@@ -128,7 +128,7 @@ TEST(client_faults, a_cancelled_request_ends_with_its_connection) {
     io::cancel_scope scope;
     std::optional<bool> outcome;
     io::task_group running(*world.loop);
-    running.spawn(note(io::in_scope(scope, use_share(*client.tree)), outcome));
+    running.spawn(record(io::in_scope(scope, use_share(*client.tree)), outcome));
     for (int step = 0; step != 3; ++step)
         (void)world.loop->run(1);
     scope.cancel();

@@ -45,7 +45,7 @@ constexpr auto refusals = std::to_array<status_text>({
 });
 
 // Status codes about shares, files, and the server itself.
-constexpr auto troubles = std::to_array<status_text>({
+constexpr auto other_failures = std::to_array<status_text>({
     {nt_status::bad_network_name, ENOENT, "no such share on the server",
      "list its shares with 'smbclient -L HOST'"},
     {nt_status::bad_network_path, ENOENT, "no such share on the server", ""},
@@ -105,7 +105,7 @@ constexpr status_text unknown{nt_status::unsuccessful, EIO, "", ""};
 
 const status_text& text_of(nt_status status) noexcept {
     for (const std::span<const status_text> table :
-         {std::span<const status_text>(refusals), std::span<const status_text>(troubles)})
+         {std::span<const status_text>(refusals), std::span<const status_text>(other_failures)})
         for (const status_text& each : table)
             if (each.status == status) return each;
     return unknown;

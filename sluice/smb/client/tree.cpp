@@ -19,7 +19,7 @@ namespace {
     return std::as_bytes(std::span(text));
 }
 
-constexpr wire::share_access everybody =
+constexpr wire::share_access share_all =
     wire::share_access::read | wire::share_access::write | wire::share_access::remove;
 
 // Returns whether an older server returns this status for the unknown control. That reply is
@@ -204,14 +204,14 @@ io::task<outcome<file_status>> touch(tree& in, std::string path, open_options ho
 }  // namespace
 
 io::task<outcome<file_status>> tree::status(std::string path) noexcept {
-    const open_options how{.access = wire::access_mask::read_attributes, .shares = everybody};
+    const open_options how{.access = wire::access_mask::read_attributes, .shares = share_all};
     io::task<outcome<file_status>> touching = touch(*this, std::move(path), how);
     co_return co_await std::move(touching);
 }
 
 io::task<outcome<void>> tree::create_directory(std::string path) noexcept {
     const open_options how{.access = wire::access_mask::read_attributes,
-                           .shares = everybody,
+                           .shares = share_all,
                            .disposition = wire::create_disposition::create,
                            .options = wire::create_options::directory_file};
     io::task<outcome<file_status>> touching = touch(*this, std::move(path), how);
@@ -222,7 +222,7 @@ io::task<outcome<void>> tree::create_directory(std::string path) noexcept {
 
 io::task<outcome<void>> tree::remove(std::string path, bool is_of_directory) noexcept {
     const open_options how{.access = wire::access_mask::delete_object | wire::access_mask::read_attributes,
-                           .shares = everybody,
+                           .shares = share_all,
                            .options = wire::create_options::open_reparse_point |
                                       (is_of_directory ? wire::create_options::directory_file
                                                        : wire::create_options::non_directory_file)};
@@ -240,7 +240,7 @@ io::task<outcome<void>> tree::remove(std::string path, bool is_of_directory) noe
 
 io::task<outcome<void>> tree::rename(std::string from, std::string to, bool replaces) noexcept {
     const open_options how{.access = wire::access_mask::delete_object | wire::access_mask::read_attributes,
-                           .shares = everybody,
+                           .shares = share_all,
                            .options = wire::create_options::open_reparse_point};
     io::task<outcome<not_null_ptr<remote_file>>> opening = open(std::move(from), how);
     const auto opened = co_await std::move(opening);

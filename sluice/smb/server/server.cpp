@@ -28,7 +28,7 @@ constexpr dispatcher functions_of_connections{.rule_of = rule_of,
                                               .lose_channel = lose_channel,
                                               .end_channel = end_channel,
                                               .end_open_of = end_open_of,
-                                              .end_untold_grant = end_untold_grant};
+                                              .end_unsent_grant = end_unsent_grant};
 
 }  // namespace
 
@@ -279,8 +279,8 @@ io::task<void> smb_server::done() noexcept {
         co_await std::move(joining);
     }
     end_all_opens(context_);
-    io::task<void> telling = context_.breaks.none_left(context_.loop());
-    co_await std::move(telling);
+    io::task<void> breaks_sent = context_.breaks.none_left(context_.loop());
+    co_await std::move(breaks_sent);
     context_.background.cancel();
     co_await context_.background.join();
     for (const auto& each : context_.loops())

@@ -55,7 +55,7 @@ struct sound_steps : tagged_link {
     // Each node notes a request, and creates a missing entry point, once per this number of uses.
     static constexpr std::uint32_t uses_per_note = 256;
     static constexpr std::uint32_t uses_per_post = 16;
-    static constexpr unsigned requests_noted = 16;  // until regions are reconsidered
+    static constexpr unsigned requests_recorded = 16;  // until regions are reconsidered
 };
 
 }  // namespace sluice::sync::skiplist

@@ -78,7 +78,7 @@ public:
         unsigned height = 1;
         // acquire: pairs with the release of leave().
         if (own.is_taken.exchange(1, std::memory_order_acquire) == 0) [[likely]] {
-            if (nodes() >= few_nodes) height = std::min(draw_height(own.random), levels_max);
+            if (nodes() >= few_nodes) height = std::min(random_height(own.random), levels_max);
             if (height <= levels_in_cell and own.count != 0) number = own.nodes[--own.count];
             leave(own);
         }
@@ -159,7 +159,7 @@ private:
         return std::min(static_cast<unsigned>(std::bit_width(nodes())) / 2, height_max_);
     }
     // xorshift64 (Marsaglia 2003): two bits for each level.
-    [[nodiscard]] unsigned draw_height(std::uint64_t& random) const noexcept {
+    [[nodiscard]] unsigned random_height(std::uint64_t& random) const noexcept {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;

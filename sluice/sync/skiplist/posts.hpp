@@ -46,15 +46,15 @@ public:
 
     /// Records a request that begins with `first`, one of many: regions follow the requests.
     /// Threads may overwrite each other's records, which is as good as one record less.
-    void note(std::uint64_t first) noexcept {
+    void record(std::uint64_t first) noexcept {
         const std::uint64_t lowest = std::min(lowest_.load(std::memory_order_relaxed), first);
         const std::uint64_t highest = std::max(highest_.load(std::memory_order_relaxed), first);
-        const unsigned noted = noted_.load(std::memory_order_relaxed) + 1;
-        const bool is_enough = noted == Steps::requests_noted;
+        const unsigned recorded = recorded_.load(std::memory_order_relaxed) + 1;
+        const bool is_enough = recorded == Steps::requests_recorded;
         if (is_enough) cover(highest - lowest);
         lowest_.store(is_enough ? ~std::uint64_t{0} : lowest, std::memory_order_relaxed);
         highest_.store(is_enough ? 0 : highest, std::memory_order_relaxed);
-        noted_.store(is_enough ? 0 : noted, std::memory_order_relaxed);
+        recorded_.store(is_enough ? 0 : recorded, std::memory_order_relaxed);
     }
 
 private:
@@ -90,7 +90,7 @@ private:
     // The requests recorded.
     alignas(64) atomic<std::uint64_t> lowest_{~std::uint64_t{0}};
     atomic<std::uint64_t> highest_{0};
-    atomic<unsigned> noted_{0};
+    atomic<unsigned> recorded_{0};
 };
 
 }  // namespace sluice::sync::skiplist

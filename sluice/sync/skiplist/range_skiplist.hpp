@@ -66,7 +66,7 @@ public:
     /// Inserts `where`, which is somewhere, in the node of `fresh`, unless a range overlaps it.
     [[nodiscard]] blocking_slot insert(entry& fresh, const byte_range& where) noexcept {
         const blocking_slot other = link_in(fresh, where);
-        if (other.what == nullptr and is_to_tend(fresh)) [[unlikely]]
+        if (other.what == nullptr and is_maintenance_due(fresh)) [[unlikely]]
             maintain_entry_points(fresh, where.first());
         return other;
     }
@@ -139,7 +139,7 @@ private:
         return bits::uses(one.own.what->state_word.load(std::memory_order_relaxed));
     }
     // Returns whether to maintain the entry points: at intervals, after an insertion.
-    [[nodiscard]] static bool is_to_tend(const entry& fresh) noexcept {
+    [[nodiscard]] static bool is_maintenance_due(const entry& fresh) noexcept {
         return uses_of(fresh) % Steps::uses_per_post == 0;
     }
     void maintain_entry_points(const entry& fresh, std::uint64_t first) noexcept;
@@ -147,7 +147,7 @@ private:
     void take_down(const post& old) noexcept;
     [[nodiscard]] bool take_down(const typename pool_type::taken& old, std::uint64_t word,
                                  std::uint32_t state_word) noexcept;
-    [[nodiscard]] node* in_the_way(const byte_range& where, const position& at) noexcept;
+    [[nodiscard]] node* conflicting(const byte_range& where, const position& at) noexcept;
     [[nodiscard]] bool unlink_near(const entry& leaving) noexcept;
     void unlink(const entry& leaving) noexcept;
     [[nodiscard]] static key key_of(const entry& one) noexcept;
@@ -157,7 +157,7 @@ private:
 
     static constexpr unsigned without_limit = ~0U;
     // With more levels there are too many ranges between two entry points.
-    static constexpr unsigned levels_beside_posts_max = 5;
+    static constexpr unsigned levels_with_entry_points_max = 5;
 
     pool_type& nodes_;
     posts<Atomics, Steps> posts_;
@@ -261,7 +261,7 @@ bool range_skiplist<Atomics, Steps>::descend(const key& wanted, unsigned levels,
         here.word = below;
         --level;
     }
-    if (levels > levels_beside_posts_max) return walk(wanted, here, without_limit, at);
+    if (levels > levels_with_entry_points_max) return walk(wanted, here, without_limit, at);
     // Few ranges have few levels, and then an entry point is nearer. The comparison may use another
     // range by now, but either node is before the key, or will be seen to have changed.
     const gap from = post_before(wanted);
@@ -292,19 +292,19 @@ template <class Atomics, class Steps>
     const std::uint64_t begin = posts_.begin_of(wanted.first);
     if (begin == 0) return from_head(0);
     constexpr gap none{.before = nullptr, .word = 0, .before_last = 0};
-    const post noted = posts_.at(begin);
-    if (noted.number == no_node) return none;
-    node& own = nodes_.at(noted.number);
+    const post recorded = posts_.at(begin);
+    if (recorded.number == no_node) return none;
+    node& own = nodes_.at(recorded.number);
     const std::uint64_t word = own.at(0).load(std::memory_order_acquire);
     if (Steps::is_marked(word)) return none;
     // The state word has the value it had when this entry point was linked, and the link will be
     // seen unchanged after this. So the node is that entry point, and in the list. acquire: for
     // this order.
-    if (Steps::listens_to_posts and own.state_word.load(std::memory_order_acquire) != noted.state_word)
+    if (Steps::listens_to_posts and own.state_word.load(std::memory_order_acquire) != recorded.state_word)
         return none;
     const key own_key{.first = own.first.load(std::memory_order_acquire),
                       .last = own.last.load(std::memory_order_acquire),
-                      .number = noted.number};
+                      .number = recorded.number};
     return own_key < wanted ? gap{.before = &own, .word = word, .before_last = 0} : none;
 }
 
@@ -314,7 +314,7 @@ template <class Atomics, class Steps>
 [[gnu::always_inline]] inline bool range_skiplist<Atomics, Steps>::search_from_post(const key& wanted,
                                                                                     position& at) noexcept {
     constexpr unsigned steps_max = 16;
-    if (height() > levels_beside_posts_max) return false;
+    if (height() > levels_with_entry_points_max) return false;
     const gap from = post_before(wanted);
     return from.before != nullptr and walk(wanted, from, steps_max, at);
 }
@@ -337,7 +337,7 @@ template <class Atomics, class Steps>
 
 // Returns a range that overlaps `where`, by (1) one of its neighbours, or null.
 template <class Atomics, class Steps>
-auto range_skiplist<Atomics, Steps>::in_the_way(const byte_range& where, const position& at) noexcept
+auto range_skiplist<Atomics, Steps>::conflicting(const byte_range& where, const position& at) noexcept
     -> node* {
     if (at.bottom.before != &head_.base and at.bottom.before_last >= where.first()) return at.bottom.before;
     const node_number behind = Steps::next(at.bottom.word);
@@ -355,7 +355,7 @@ auto range_skiplist<Atomics, Steps>::link_in(entry& fresh, const byte_range& whe
     position at;
     for (;;) {
         search(wanted, height, at);
-        if (node* const other = in_the_way(where, at); other != nullptr) {
+        if (node* const other = conflicting(where, at); other != nullptr) {
             // The state word changes after the mark, and the node is used again after that link has
             // changed. If neither is seen afterwards, the state word belongs to the conflicting
             // range. acquire: for this order.
@@ -393,14 +393,14 @@ auto range_skiplist<Atomics, Steps>::link_in(entry& fresh, const byte_range& whe
 template <class Atomics, class Steps>
 [[gnu::noinline]] void range_skiplist<Atomics, Steps>::maintain_entry_points(const entry& fresh,
                                                                              std::uint64_t first) noexcept {
-    if (uses_of(fresh) % Steps::uses_per_note == 0) posts_.note(first);
+    if (uses_of(fresh) % Steps::uses_per_note == 0) posts_.record(first);
     const std::uint64_t begin = posts_.begin_of(first);
     if (begin == 0) return;
-    const post noted = posts_.at(begin);
-    if (noted.number != no_node) {
-        node& own = nodes_.at(noted.number);
+    const post recorded = posts_.at(begin);
+    if (recorded.number != no_node) {
+        node& own = nodes_.at(recorded.number);
         // If it is another range by now, one opportunity is missed.
-        if (own.state_word.load(std::memory_order_relaxed) == noted.state_word and
+        if (own.state_word.load(std::memory_order_relaxed) == recorded.state_word and
             own.first.load(std::memory_order_relaxed) == begin)
             return;
     }

@@ -27,7 +27,7 @@ TEST(skiplist_range_lock, does_the_same_as_a_list_of_all_held_ranges) {
 }
 
 TEST(skiplist_range_lock, does_the_same_while_entry_points_come_and_go) {
-    expect_no_difference<basic_skiplist_range_lock<real_atomics, tending_steps>>();
+    expect_no_difference<basic_skiplist_range_lock<real_atomics, maintenance_steps>>();
 }
 
 TEST(skiplist_range_lock, refuses_overlapping_ranges_and_grants_adjacent_ones) {

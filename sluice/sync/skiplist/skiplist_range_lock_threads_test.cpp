@@ -113,7 +113,7 @@ TEST(skiplist_range_lock, excludes_threads_that_try_wait_and_time_out_at_random)
 }
 
 TEST(skiplist_range_lock, excludes_threads_that_constantly_create_and_remove_entry_points) {
-    expect_threads_excluded<basic_skiplist_range_lock<real_atomics, tending_steps>>();
+    expect_threads_excluded<basic_skiplist_range_lock<real_atomics, maintenance_steps>>();
 }
 
 TEST(skiplist_range_lock, passes_one_range_between_threads_without_a_lost_wake_up) {

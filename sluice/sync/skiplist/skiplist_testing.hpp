@@ -19,15 +19,15 @@ namespace sluice::sync {
 
 /// Ensures that there is an entry point after every request; reconsiders the regions after every
 /// second one.
-struct tending_steps : skiplist::sound_steps {
+struct maintenance_steps : skiplist::sound_steps {
     static constexpr std::uint32_t uses_per_note = 1;
     static constexpr std::uint32_t uses_per_post = 1;
-    static constexpr unsigned requests_noted = 2;
+    static constexpr unsigned requests_recorded = 2;
 };
 
 /// Returns a random range: between small numbers, so that many touch, or at the end of all bytes;
 /// one byte, an empty range, or everything.
-[[nodiscard]] inline byte_range draw_range(random_source& random) {
+[[nodiscard]] inline byte_range random_range(random_source& random) {
     constexpr std::uint64_t last_byte = ~std::uint64_t{0};
     const std::uint64_t base = random.below(4) == 0 ? last_byte - 40 : 0;
     const std::uint64_t first = base + random.below(41);
@@ -60,7 +60,7 @@ template <class Lock>
             held.erase(one);
             continue;
         }
-        const byte_range wanted = draw_range(random);
+        const byte_range wanted = random_range(random);
         const bool is_free =
             std::ranges::none_of(held, [&](const auto& one) { return one.first.overlaps(wanted); });
         typename Lock::guard got = lock.try_lock(wanted);

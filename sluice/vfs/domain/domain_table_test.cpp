@@ -65,7 +65,7 @@ TEST(domain_table, one_share_that_is_always_offloaded_offloads_its_file_system) 
     EXPECT_TRUE(domain->is_inline());
     EXPECT_EQ(table.domain_of(open("."), true).value(), domain);
     EXPECT_FALSE(domain->is_inline());
-    domain->note_blocked_call();
+    domain->record_blocked_call();
     EXPECT_EQ(domain->policy(), call_policy::never_inline);
 }
 
@@ -144,13 +144,13 @@ TEST_F(measured_domains, calls_that_are_always_inline_stay_so) {
     const auto domain = make(call_policy::always_inline);
     for (int i = 0; i != 200; ++i)
         call(*domain, 10ms, true);
-    domain->note_blocked_call();
+    domain->record_blocked_call();
     EXPECT_TRUE(domain->is_inline());
 }
 
 TEST_F(measured_domains, a_blocked_call_offloads_at_once) {
     const auto domain = make(call_policy::starts_inline);
-    domain->note_blocked_call();
+    domain->record_blocked_call();
     EXPECT_FALSE(domain->is_inline());
 }
 

@@ -15,7 +15,7 @@ constinit thread_local fs_domain* domain_of_this_call = nullptr;
 
 // The measurement of the thread's current call.
 struct measurement {
-    inline_judge::measure what = inline_judge::measure::nothing;
+    inline_policy::measure what = inline_policy::measure::nothing;
     clock_source::steady_time began{};
     std::uint64_t sleeps = 0;
 };
@@ -44,7 +44,7 @@ fs_domain::fs_domain(fs_domain_options options)
       clock_(options.threads.clock),
       count_sleeps_(options.count_sleeps),
       workers_(options.threads) {
-    if (options.policy == call_policy::starts_offloaded) judge_.note_offloaded_at(now());
+    if (options.policy == call_policy::starts_offloaded) inline_policy_.record_offloaded_at(now());
 }
 
 void fs_domain::discard(std::unique_ptr<discardable> what, std::shared_ptr<const void> needs,
@@ -67,9 +67,9 @@ void fs_domain::offload_always() noexcept {
     state_.offload_always();
 }
 
-void fs_domain::note_blocked_call() noexcept {
+void fs_domain::record_blocked_call() noexcept {
     if (not state_.may_change()) return;
-    judge_.note_offloaded_at(now());
+    inline_policy_.record_offloaded_at(now());
     state_.offload();
 }
 
@@ -77,31 +77,31 @@ void fs_domain::begin_inline_call() noexcept {
     ENSURE(domain_of_this_call == nullptr, "nested call of a domain");
     domain_of_this_call = this;
     const std::uint64_t number = slot_of_this_thread.begin(number_);
-    const auto what = judge_.wanted(number);
-    if (what != inline_judge::measure::nothing and state_.may_change()) [[unlikely]]
+    const auto what = inline_policy_.wanted(number);
+    if (what != inline_policy::measure::nothing and state_.may_change()) [[unlikely]]
         start_measuring(what);
 }
 
 void fs_domain::end_inline_call() noexcept {
-    if (measured.what != inline_judge::measure::nothing) [[unlikely]]
+    if (measured.what != inline_policy::measure::nothing) [[unlikely]]
         end_measuring();
     slot_of_this_thread.end();
     domain_of_this_call = nullptr;
 }
 
-void fs_domain::start_measuring(inline_judge::measure what) noexcept {
+void fs_domain::start_measuring(inline_policy::measure what) noexcept {
     measured.what = what;
-    if (what == inline_judge::measure::sleep) measured.sleeps = count_sleeps_();
+    if (what == inline_policy::measure::sleep) measured.sleeps = count_sleeps_();
     measured.began = now();
 }
 
 void fs_domain::end_measuring() noexcept {
     const auto took = now() - measured.began;
-    const auto what = std::exchange(measured.what, inline_judge::measure::nothing);
-    if (what == inline_judge::measure::time) {
-        judge_.note_time(took);
-    } else if (judge_.note_examined(took, count_sleeps_() != measured.sleeps)) {
-        note_blocked_call();
+    const auto what = std::exchange(measured.what, inline_policy::measure::nothing);
+    if (what == inline_policy::measure::time) {
+        inline_policy_.record_time(took);
+    } else if (inline_policy_.record_examined(took, count_sleeps_() != measured.sleeps)) {
+        record_blocked_call();
     }
 }
 
@@ -114,7 +114,7 @@ void fs_domain::end_offloaded_call() noexcept {
     domain_of_this_call = nullptr;
     if (is_inline() or not state_.may_change()) return;
     const auto ended = now();
-    if (judge_.note_offloaded_call(ended - measured.began, ended)) state_.become_inline();
+    if (inline_policy_.record_offloaded_call(ended - measured.began, ended)) state_.become_inline();
 }
 
 clock_source::steady_time fs_domain::now() const noexcept {

@@ -11,7 +11,7 @@
 #include "sluice/io/task/call_threads.hpp"
 #include "sluice/vfs/domain/discardable.hpp"
 #include "sluice/vfs/domain/inline_call_slot.hpp"
-#include "sluice/vfs/domain/inline_judge.hpp"
+#include "sluice/vfs/domain/inline_policy.hpp"
 #include "sluice/vfs/domain/inline_state.hpp"
 
 namespace sluice::vfs {
@@ -72,7 +72,7 @@ public:
     /// A watchdog has seen an inline call that does not end, and its thread asleep: calls
     /// are offloaded from now on, until they have proved to be quick again. Does nothing if
     /// they are always inline.
-    void note_blocked_call() noexcept;
+    void record_blocked_call() noexcept;
 
     /// `co_await domain.run(loop, [&] { return node->status(); })`: carries out the call where it
     /// may run. The coroutine, which runs on `loop`, goes on there with what the call returned,
@@ -145,7 +145,7 @@ private:
     void end_inline_call() noexcept;
     void begin_offloaded_call() noexcept;
     void end_offloaded_call() noexcept;
-    void start_measuring(inline_judge::measure what) noexcept;
+    void start_measuring(inline_policy::measure what) noexcept;
     void end_measuring() noexcept;
     [[nodiscard]] clock_source::steady_time now() const noexcept;
 
@@ -154,7 +154,7 @@ private:
     basic_inline_state<sync::real_atomics> state_;
     const clock_source* const clock_;
     std::uint64_t (*const count_sleeps_)() noexcept;
-    inline_judge judge_;
+    inline_policy inline_policy_;
     io::call_threads workers_;
 };
 

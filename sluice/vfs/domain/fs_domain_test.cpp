@@ -161,11 +161,11 @@ TEST_F(domains, withdrawn_inline_call_does_not_run) {
 }
 
 // Records where and when it is destroyed.
-class noted final : public discardable {
+class recorded final : public discardable {
 public:
-    noted(std::vector<std::thread::id>& where, std::atomic<int>& count, gate* until) noexcept
+    recorded(std::vector<std::thread::id>& where, std::atomic<int>& count, gate* until) noexcept
         : where_(where), count_(count), until_(until) {}
-    ~noted() override {
+    ~recorded() override {
         if (until_ != nullptr) until_->pass();
         where_.push_back(get_id());
         ++count_;
@@ -182,7 +182,7 @@ TEST_F(domains, discarding_destroys_inline_or_on_a_worker_without_waiting) {
     std::vector<id> where;
     std::atomic<int> count{0};
     const auto quick = make(call_policy::starts_inline, 1);
-    quick->discard(std::make_unique<noted>(where, count, nullptr));
+    quick->discard(std::make_unique<recorded>(where, count, nullptr));
     ASSERT_EQ(where.size(), 1U);
     EXPECT_EQ(where[0], get_id());
 
@@ -190,7 +190,7 @@ TEST_F(domains, discarding_destroys_inline_or_on_a_worker_without_waiting) {
     gate shut;
     auto needs = std::make_shared<int>(0);
     const std::weak_ptr<int> volume = needs;
-    slow->discard(std::make_unique<noted>(where, count, &shut), std::move(needs));
+    slow->discard(std::make_unique<recorded>(where, count, &shut), std::move(needs));
     shut.await(1);
     EXPECT_FALSE(volume.expired());
     EXPECT_EQ(count, 1);
@@ -203,7 +203,7 @@ TEST_F(domains, slow_discards_run_on_a_worker_of_an_inline_domain) {
     std::vector<id> where;
     std::atomic<int> count{0};
     const auto quick = make(call_policy::starts_inline, 1);
-    quick->discard(std::make_unique<noted>(where, count, nullptr), {}, fs_domain::offloaded::yes);
+    quick->discard(std::make_unique<recorded>(where, count, nullptr), {}, fs_domain::offloaded::yes);
     count.wait(0);
     EXPECT_NE(where.at(0), get_id());
 }
@@ -214,7 +214,7 @@ TEST_F(domains, destruction_carries_out_queued_discards) {
     {
         const auto slow = make(call_policy::never_inline, 1);
         for (int i = 0; i != 3; ++i)
-            slow->discard(std::make_unique<noted>(where, count, nullptr));
+            slow->discard(std::make_unique<recorded>(where, count, nullptr));
     }
     EXPECT_EQ(count, 3);
 }
@@ -225,7 +225,7 @@ TEST_F(domains, last_owner_of_a_domain_may_be_discarded_on_its_own_worker) {
     auto domain = make(call_policy::never_inline, 1);
     fs_domain& itself = *domain;
     gate shut;
-    itself.discard(std::make_unique<noted>(where, count, &shut), domain);
+    itself.discard(std::make_unique<recorded>(where, count, &shut), domain);
     shut.await(1);
     domain.reset();
     shut.open();
@@ -242,7 +242,7 @@ TEST_F(domains, destruction_abandons_a_stuck_call) {
             fs_domain_options{.name = "hung",
                               .policy = call_policy::never_inline,
                               .threads = {.threads_max = 2, .stop_wait_max = std::chrono::nanoseconds(1)}});
-        hung->discard(std::make_unique<noted>(where, count, &shut));
+        hung->discard(std::make_unique<recorded>(where, count, &shut));
         shut.await(1);
     }
     EXPECT_EQ(count, 0);

@@ -16,8 +16,8 @@
 namespace sluice::vfs {
 namespace {
 
-constexpr std::uint32_t changes_told = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY |
-                                       IN_ATTRIB | IN_DELETE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
+constexpr std::uint32_t reported_events = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY |
+                                          IN_ATTRIB | IN_DELETE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
 
 // The second half of a rename is queued directly after the first, but a read may separate them.
 constexpr auto rename_gap_max = std::chrono::milliseconds(2);
@@ -84,7 +84,7 @@ public:
     std::size_t places = 0;  // in the table
 
     // After there are fewer.
-    void tell_places() noexcept { (void)listener().may_watch(places); }
+    void report_places() noexcept { (void)listener().may_watch(places); }
 
 private:
     host_change_feed& feed_;
@@ -142,7 +142,7 @@ result<std::unique_ptr<change_watch>> host_change_feed::watch_as(const account_p
     const auto first = add_place(*made, nullptr, made->root, {});
     if (not first) return failure(first.error());
     if (recursive) {
-        if (const auto done = add_below(**first, tell_content::no); not done) return failure(done.error());
+        if (const auto done = add_below(**first, report_content::no); not done) return failure(done.error());
     }
     return made;
 }
@@ -153,10 +153,10 @@ result<host_change_feed::place*> host_change_feed::add_place(held_watch& owner, 
     const bool has_room = places_.size() < limits::watched_directories_max;
     if (not has_room or not owner.listener().may_watch(owner.places + 1)) return failure({ENOSPC, "watch"});
     const io::descriptor_path path(directory.descriptor());
-    const int watched = ::inotify_add_watch(kernel_queue_.descriptor(), path.c_str(), changes_told);
+    const int watched = ::inotify_add_watch(kernel_queue_.descriptor(), path.c_str(), reported_events);
     if (watched < 0) {
         const error why = error::last("inotify_add_watch", directory.descriptor());
-        owner.tell_places();
+        owner.report_places();
         return failure(why);
     }
     ++owner.places;
@@ -170,7 +170,7 @@ result<host_change_feed::place*> host_change_feed::add_place(held_watch& owner, 
 
 // Watches every directory below that the thread may list. Directories that vanish while it does are
 // skipped, because their removal is reported.
-result<void> host_change_feed::add_below(place& above, tell_content tells) {
+result<void> host_change_feed::add_below(place& above, report_content reports) {
     std::vector<place*> unseen{&above};
     std::vector<io::directory_entry> entries(limits::listed_names_per_batch);
     std::vector<char> storage(limits::listing_storage_bytes);
@@ -187,7 +187,7 @@ result<void> host_change_feed::add_below(place& above, tell_content tells) {
             position = batch->next;
             for (const io::directory_entry& each : batch->entries) {
                 const bool is_directory = each.type == io::file_type::directory;
-                if (tells == tell_content::yes)
+                if (reports == report_content::yes)
                     queue_.add(owner, change_kind::added, is_directory, here.shown_path_of(each.name));
                 if (not is_directory or here.find_child(each.name) != here.children.end()) continue;
                 const auto below = io::path_handle::open(*listed, each.name);
@@ -318,7 +318,7 @@ void host_change_feed::remove_child(place& where, std::string_view name) noexcep
     if (gone == where.children.end()) return;
     release(**gone);
     where.children.erase(gone);
-    where.owner->tell_places();
+    where.owner->report_places();
 }
 
 // The permissions of a directory may have changed. Its name may lead to another one by now, so that
@@ -351,7 +351,7 @@ std::optional<int> host_change_feed::watch_of_listable(const place& where, const
     const auto listed = io::directory_handle::open(where.owner->root, join_path(where.path(), name));
     if (not listed) return std::nullopt;
     const io::descriptor_path path(listed->descriptor());
-    const int watched = ::inotify_add_watch(kernel_queue_.descriptor(), path.c_str(), changes_told);
+    const int watched = ::inotify_add_watch(kernel_queue_.descriptor(), path.c_str(), reported_events);
     if (watched < 0) return std::nullopt;
     return watched;
 }
@@ -364,7 +364,7 @@ void host_change_feed::appear(place& where, const std::string& name) {
     const auto directory = io::path_handle::open(owner.root, join_path(where.path(), name));
     if (not directory) return;  // gone again
     const auto added = add_place(owner, &where, *directory, name);
-    const auto below = added ? add_below(**added, tell_content::yes) : failure(added.error());
+    const auto below = added ? add_below(**added, report_content::yes) : failure(added.error());
     // No more watches: from here on changes are lost, and the listener should know.
     if (not below and is_out_of_watches(below.error())) queue_.add_overflow(owner);
 }
@@ -391,7 +391,7 @@ void host_change_feed::dispatch_rename(const kernel_event& from, const kernel_ev
         old_place->children.erase(moved);
         if (new_place == nullptr) {
             release(*child);
-            old_place->owner->tell_places();
+            old_place->owner->report_places();
             continue;
         }
         child->name = to.name;
@@ -410,7 +410,7 @@ void host_change_feed::end(int kernel_watch) {
     for (auto [each, last] = places_.equal_range(kernel_watch); each != last; ++each) {
         held_watch& owner = *each->second->owner;
         --owner.places;
-        owner.tell_places();
+        owner.report_places();
         if (each->second->parent == nullptr) queue_.add_end(owner);
     }
     places_.erase(kernel_watch);
@@ -421,7 +421,7 @@ void host_change_feed::overflow() {
         queue_.add_overflow(*each);
         // Directories may have been created without an event.
         const acting_for now(each->account);
-        if (each->is_recursive and each->first != nullptr) (void)add_below(*each->first, tell_content::no);
+        if (each->is_recursive and each->first != nullptr) (void)add_below(*each->first, report_content::no);
     }
 }
 

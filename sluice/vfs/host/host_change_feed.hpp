@@ -65,11 +65,11 @@ private:
         std::string name{};
     };
     struct listing_right;
-    enum class tell_content : bool { no, yes };
+    enum class report_content : bool { no, yes };
 
     [[nodiscard]] result<place*> add_place(held_watch& owner, place* parent, const io::handle& directory,
                                            std::string_view name);
-    [[nodiscard]] result<void> add_below(place& above, tell_content tells);
+    [[nodiscard]] result<void> add_below(place& above, report_content reports);
     void release(place& which) noexcept;
     void forget(held_watch& which) noexcept;
 

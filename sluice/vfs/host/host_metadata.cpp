@@ -148,11 +148,11 @@ result<void> store_metadata(const io::handle& open, const stored_metadata& what)
 
 dos_attributes default_attributes(const io::file_status& status, std::string_view name,
                                   dot_names dots) noexcept {
-    constexpr unsigned anybody_writes = 0222;
+    constexpr unsigned any_write_bits = 0222;
     dos_attributes found = dos_attributes::none;
     if (status.type == io::file_type::regular) {
         found = dos_attributes::archive;
-        if ((status.permission_bits & anybody_writes) == 0) found = found | dos_attributes::read_only;
+        if ((status.permission_bits & any_write_bits) == 0) found = found | dos_attributes::read_only;
     }
     if (dots == dot_names::hidden and name.starts_with('.')) found = found | dos_attributes::hidden;
     return found;

@@ -116,7 +116,7 @@ result<private_attributes> host_node::private_attributes_at(time_point change_ti
     const result<private_attributes> own = ask_private_attributes();
     constexpr auto settled_after = std::chrono::milliseconds(100);
     const bool is_settled = std::chrono::system_clock::now() - change_time > settled_after;
-    if (own and is_settled) tree_.attributes.note(itself, change_time, *own);
+    if (own and is_settled) tree_.attributes.record(itself, change_time, *own);
     return own;
 }
 

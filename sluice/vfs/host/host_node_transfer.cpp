@@ -105,7 +105,7 @@ io::task<result<void>> host_node::co_write(std::span<const std::byte> from, std:
     if (on.is_inline() and tree_.writes.is_prompt(began)) {
         const fs_domain::inline_call now(on);
         const result<void> written = write_waiting(*file, from, offset);
-        tree_.writes.note(began, buffered_write_hint::clock::now(), from.size());
+        tree_.writes.record(began, buffered_write_hint::clock::now(), from.size());
         co_return written;
     }
     co_return co_await on.offload(tree_.multiplexer_here(), by,

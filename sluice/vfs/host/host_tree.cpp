@@ -23,13 +23,13 @@ error as_of_parent(const error& why) noexcept {
 }
 
 /// A directory's descriptor as the base of paths, borrowed for the lifetime of this object.
-class lent_directory {
+class borrowed_directory {
 public:
-    lent_directory(const io::handle& directory, io::confinement limit) noexcept
+    borrowed_directory(const io::handle& directory, io::confinement limit) noexcept
         : base_({.descriptor = directory.descriptor(), .kind = io::handle_kind::directory}, limit) {}
-    lent_directory(const lent_directory&) = delete;
-    lent_directory& operator=(const lent_directory&) = delete;
-    ~lent_directory() { (void)base_.release(); }
+    borrowed_directory(const borrowed_directory&) = delete;
+    borrowed_directory& operator=(const borrowed_directory&) = delete;
+    ~borrowed_directory() { (void)base_.release(); }
     [[nodiscard]] const io::path_handle& get() const noexcept { return base_; }
 
 private:
@@ -166,7 +166,7 @@ result<io::handle> host_tree::open_directory(std::string_view shown) {
 result<host_tree::opened_file> host_tree::make_file(const io::handle& directory, std::uint64_t device,
                                                     std::string_view name,
                                                     unsigned permission_bits) const noexcept {
-    const lent_directory base(directory, root().confined());
+    const borrowed_directory base(directory, root().confined());
     auto made =
         device == root_device
             ? make_on_root_device(base.get(), name, permission_bits, root_is_in_memory)
@@ -181,7 +181,7 @@ result<host_tree::opened_file> host_tree::make_file(const io::handle& directory,
 result<host_tree::opened_directory> host_tree::make_directory(const io::handle& directory,
                                                               std::string_view name,
                                                               unsigned permission_bits) const noexcept {
-    const lent_directory base(directory, root().confined());
+    const borrowed_directory base(directory, root().confined());
     auto made = io::directory_handle::open(base.get(), name, io::mode::none, io::creation::only_if_not_exist,
                                            permission_bits);
     if (not made) return failure(as_of_parent(made.error()));
@@ -193,7 +193,7 @@ result<host_tree::opened_directory> host_tree::make_directory(const io::handle& 
 // Finds a name, ignoring case, or else a short name.
 result<std::optional<std::string>> host_tree::find_name(const io::handle& directory,
                                                         std::string_view wanted) {
-    auto found = index.find(directory, wanted, how_to_look());
+    auto found = index.find(directory, wanted, lookup_mode());
     if (not options.short_names or not found or *found) return found;
     return short_names.find(directory, wanted, may_write_records());
 }

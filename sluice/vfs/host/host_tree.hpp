@@ -159,7 +159,7 @@ private:
     };
     // Directories that may be on other mounts are scanned for each lookup, because a kernel call
     // that watches a hanging directory must not hold the lock of the index.
-    [[nodiscard]] name_index::look how_to_look() const noexcept {
+    [[nodiscard]] name_index::look lookup_mode() const noexcept {
         return crossing_domain_ != nullptr and may_cross() ? name_index::look::through_directory
                                                            : name_index::look::in_index;
     }

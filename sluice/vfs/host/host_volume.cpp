@@ -81,7 +81,7 @@ result<found_node> make_file(host_tree& tree, const host_node& directory, const 
     if (not made) return failure(made.error());
     const auto own = apply_create_metadata(tree, made->file, made->status, wanted, there.path);
     if (not own) return failure(own.error());
-    tree.seen.note(there.path);
+    tree.seen.record(there.path);
     const io::file_status status = made->status;
     return with_attributes(std::make_unique<host_node>(tree, *std::move(made), there.path), status, *own);
 }
@@ -204,7 +204,7 @@ result<found_node> host_volume::find_with_status(std::string_view path, follow_l
     std::string storage;
     const std::string_view name = host_name(path, storage);
     if (found->is_as_spelled and status->type == io::file_type::regular) {
-        tree_->seen.note(name);
+        tree_->seen.record(name);
         if (auto opened = find_with_data(*tree_, path, links, soon)) return *std::move(opened);
     }
     return with_status(std::make_unique<host_node>(*tree_, std::move(found->open), *status, name), *status);

@@ -23,7 +23,7 @@ public:
         const std::uint64_t mark = mark_of(path);
         return marks_[mark % count].load(std::memory_order_relaxed) == mark;
     }
-    void note(std::string_view path) noexcept {
+    void record(std::string_view path) noexcept {
         const std::uint64_t mark = mark_of(path);
         marks_[mark % count].store(mark, std::memory_order_relaxed);
     }

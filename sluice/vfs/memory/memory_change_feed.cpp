@@ -55,7 +55,7 @@ result<std::unique_ptr<change_watch>> memory_change_feed::watch(node& directory,
     return made;
 }
 
-void memory_change_feed::note(change_kind what, const memory_entry& entry) {
+void memory_change_feed::record(change_kind what, const memory_entry& entry) {
     const bool is_directory = entry.file->status.kind == node_kind::directory;
     const bool was_idle = queue_.empty();
     for (held_watch* const each : watches_) {
@@ -72,7 +72,7 @@ memory_change_feed::names_seen memory_change_feed::names_of(const memory_entry& 
     return seen;
 }
 
-void memory_change_feed::note_move(const names_seen& before, const memory_entry& after) {
+void memory_change_feed::record_move(const names_seen& before, const memory_entry& after) {
     ENSURE(before.size() == watches_.size());
     const bool is_directory = after.file->status.kind == node_kind::directory;
     const bool was_idle = queue_.empty();
@@ -89,7 +89,7 @@ void memory_change_feed::note_move(const names_seen& before, const memory_entry&
     wake_if(was_idle);
 }
 
-void memory_change_feed::note_end(const memory_file& directory) {
+void memory_change_feed::record_end(const memory_file& directory) {
     const bool was_idle = queue_.empty();
     for (held_watch* const each : watches_)
         if (each->directory() == &directory) queue_.add_end(*each);

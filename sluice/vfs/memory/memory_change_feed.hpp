@@ -31,14 +31,14 @@ public:
     }
 
     /// Records a change of the file with the name `entry`.
-    void note(change_kind what, const memory_entry& entry);
+    void record(change_kind what, const memory_entry& entry);
     /// The path of `entry` for each watch that sees it. It is queried before a move and passed to
     /// the call after it.
     using names_seen = std::vector<std::optional<std::string>>;
     [[nodiscard]] names_seen names_of(const memory_entry& entry) const;
-    void note_move(const names_seen& before, const memory_entry& after);
+    void record_move(const names_seen& before, const memory_entry& after);
     /// Records the removal of a directory, which ends its watches.
-    void note_end(const memory_file& directory);
+    void record_end(const memory_file& directory);
 
 private:
     class held_watch;

@@ -164,7 +164,7 @@ private:
     [[nodiscard]] result<void> rename_over(const memory_place& there);
     void has_changed(bool is_content) {
         tree_.touch(*file_, is_content);
-        tree_.note(is_content ? change_kind::modified : change_kind::attributes, *entry_);
+        tree_.record(is_content ? change_kind::modified : change_kind::attributes, *entry_);
     }
     [[nodiscard]] result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset);
     [[nodiscard]] io::task<void> co_delay() noexcept;

@@ -41,7 +41,7 @@ private:
         if (++links_ > links_followed_max) return failure(error::with_path(ELOOP, "find", name));
         const std::string& target = found->second->file->link_target;
         if (target.starts_with('/')) return failure(error::with_path(EXDEV, "find", name));
-        is_behind_last_ = is_behind_last_ or rest_.empty();
+        is_after_last_ = is_after_last_ or rest_.empty();
         rest_ = rest_.empty() ? target : target + '/' + rest_;
         return {};
     }
@@ -49,7 +49,7 @@ private:
     // The error for a missing name, which is the target of the last component, that component, or
     // before it.
     [[nodiscard]] int absence() const noexcept {
-        if (is_behind_last_) return ENOLINK;
+        if (is_after_last_) return ENOLINK;
         return rest_.empty() ? ENOENT : ENOTDIR;
     }
 
@@ -66,7 +66,7 @@ private:
     std::string rest_;
     bool follows_last_;
     // The last component of the path is a link, which has been followed.
-    bool is_behind_last_ = false;
+    bool is_after_last_ = false;
     unsigned links_ = 0;
 };
 
@@ -134,15 +134,15 @@ memory_entry_ptr memory_tree::add(memory_file& directory, std::string_view name,
     const bool is_new = directory.children.emplace(fold(name), entry).second;
     ENSURE(is_new, "name already exists in the directory");
     touch(directory, true);
-    note(change_kind::added, *entry);
+    record(change_kind::added, *entry);
     return entry;
 }
 
 void memory_tree::remove(memory_entry& entry) {
     ENSURE(entry.parent != nullptr);
-    note(change_kind::removed, entry);
+    record(change_kind::removed, entry);
     if (entry.file->status.kind == node_kind::directory) {
-        feed.note_end(*entry.file);
+        feed.record_end(*entry.file);
         entry.file->self = nullptr;
     }
     entry.last_path = path_of(entry);
@@ -165,11 +165,11 @@ void memory_tree::move(const memory_entry_ptr& entry, memory_file& directory, st
     touch(from, true);
     touch(directory, true);
     touch(*entry->file, false);
-    feed.note_move(seen_before, *entry);
+    feed.record_move(seen_before, *entry);
 }
 
-void memory_tree::note(change_kind what, const memory_entry& entry) {
-    if (entry.parent != nullptr) feed.note(what, entry);
+void memory_tree::record(change_kind what, const memory_entry& entry) {
+    if (entry.parent != nullptr) feed.record(what, entry);
 }
 
 void memory_tree::touch(memory_file& file, bool is_modified) noexcept {

@@ -44,7 +44,7 @@ public:
     /// Moves an entry to another place, which is free.
     void move(const memory_entry_ptr& entry, memory_file& directory, std::string_view name);
 
-    void note(change_kind what, const memory_entry& entry);
+    void record(change_kind what, const memory_entry& entry);
     void touch(memory_file& file, bool is_modified) noexcept;
     [[nodiscard]] bool draws(std::uint32_t chance) noexcept;
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sluice/io/task/task_group.hpp"
-#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/one_shot_event.hpp"
 #include "tests/smb_simulation/clients/simulated_client.hpp"
 #include "tests/smb_simulation/world/exchanges.hpp"
 
@@ -61,7 +61,7 @@ private:
 
     busy_client& client_;
     std::size_t number_;
-    smb::server::event<bool> news_;
+    smb::server::one_shot_event<bool> news_;
     io::task_group listening_;
     io::task_group leaving_;
     bool hears_ = false;   // listen() runs

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/one_shot_event.hpp"
 #include "sluice/smb/wire/create/create.hpp"
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/set_info.hpp"
@@ -25,13 +25,13 @@ public:
 
     void give() {
         is_given_ = true;
-        for (smb::server::event<bool>* const each : waiting_)
+        for (smb::server::one_shot_event<bool>* const each : waiting_)
             each->set(true);
     }
     /// Suspends until it is given.
     [[nodiscard]] io::task<void> wait() {
         if (is_given_) co_return;
-        smb::server::event<bool> given(loop_);
+        smb::server::one_shot_event<bool> given(loop_);
         waiting_.push_back(&given);
         (void)co_await given.wait();
         std::erase(waiting_, &given);
@@ -40,7 +40,7 @@ public:
 private:
     io::io_multiplexer& loop_;
     bool is_given_ = false;
-    std::vector<smb::server::event<bool>*> waiting_;
+    std::vector<smb::server::one_shot_event<bool>*> waiting_;
 };
 
 /// A client of a script: a coroutine that sends requests, and waits for their replies in turn or

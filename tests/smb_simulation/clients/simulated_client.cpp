@@ -19,7 +19,7 @@ simulated_client::simulated_client(io::socket_handle socket, const clock_source&
     random_.fill(guid_.bytes);
 }
 
-void simulated_client::begin_anew(io::socket_handle socket) {
+void simulated_client::initialise_file(io::socket_handle socket) {
     socket_ = std::move(socket);
     outgoing_.clear();
     next_message_id_ = 0;

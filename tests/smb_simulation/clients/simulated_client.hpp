@@ -56,7 +56,7 @@ protected:
     virtual void adjust(smb::wire::header& header) = 0;
 
     /// Continues on another connection, as the same client with only its memory.
-    void begin_anew(io::socket_handle socket);
+    void initialise_file(io::socket_handle socket);
     /// Negotiates, logs on as u with password p, connects to the share. Suspends.
     [[nodiscard]] io::task<bool> set_up();
     [[nodiscard]] io::task<bool> negotiate();

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sluice/smb/server/core/limits.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 namespace sluice::smb_simulation {
 
@@ -43,12 +43,12 @@ protected:
     [[nodiscard]] static io::socket_address address(const std::string& text) {
         return io::socket_address::ip(text, 1).value();
     }
-    polite_client& connect(const std::string& from = "10.0.0.1") {
-        clients_.push_back(std::make_unique<polite_client>(where_, address(from)));
+    compliant_client& connect(const std::string& from = "10.0.0.1") {
+        clients_.push_back(std::make_unique<compliant_client>(where_, address(from)));
         return *clients_.back();
     }
-    polite_client& log_on(const std::string& user, const std::string& from = "10.0.0.1") {
-        polite_client& client = connect(from);
+    compliant_client& log_on(const std::string& user, const std::string& from = "10.0.0.1") {
+        compliant_client& client = connect(from);
         EXPECT_EQ(client.log_on(user, user.empty() ? "" : "p"), smb::wire::nt_status::success);
         EXPECT_EQ(client.connect_tree("files"), smb::wire::nt_status::success);
         return client;
@@ -59,7 +59,7 @@ protected:
 
     world where_;
     std::vector<io::socket_handle> silent_;  // connections that send nothing
-    std::vector<std::unique_ptr<polite_client>> clients_;
+    std::vector<std::unique_ptr<compliant_client>> clients_;
 };
 
 }  // namespace sluice::smb_simulation

@@ -9,7 +9,7 @@
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
 #include "sluice/smb/wire/message/logoff.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // Exchanges that no orderly client makes, each described message by message.
 
@@ -44,7 +44,7 @@ protected:
     }
 
     // Reads the file `count` times in one compound, and returns the replies.
-    std::vector<polite_client::answer> read_in_one_frame(const wire::file_id& file, unsigned count) {
+    std::vector<compliant_client::answer> read_in_one_frame(const wire::file_id& file, unsigned count) {
         constexpr std::uint16_t charge = large_bytes / 65536;
         client().credits_wanted = 512;
         while (client().credits() < count * charge)
@@ -57,7 +57,7 @@ protected:
                 client().send(command::read, wire::read_args{.file = file, .length_bytes = large_bytes}));
         client().end_compound();
         client().charge = 1;
-        std::vector<polite_client::answer> answers;
+        std::vector<compliant_client::answer> answers;
         for (const std::uint64_t id : ids)
             answers.push_back(client().answer_to(id));
         EXPECT_EQ(client().call(command::echo, wire::echo_args{}).status(), nt_status::success);
@@ -66,7 +66,7 @@ protected:
 };
 
 TEST_F(exchanges, with_replies_that_do_not_fit_one_frame_are_answered_in_several) {
-    for (const polite_client::answer& got : read_in_one_frame(large_file(), 3)) {
+    for (const compliant_client::answer& got : read_in_one_frame(large_file(), 3)) {
         EXPECT_EQ(got.status(), nt_status::success);
         EXPECT_GE(got.bytes.size(), large_bytes);
     }
@@ -81,7 +81,7 @@ TEST_F(exchanges, with_replies_beyond_the_limit_are_refused_from_there_on) {
 // Replies are tested here; the WRITEs of a large copy use the same limit.
 TEST_F(exchanges, wait_while_others_use_all_buffers_of_their_connection) {
     const wire::file_id file = large_file();
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.options = wire::create_options::directory_file;
     const wire::file_id directory = client().create("d", how).file;
     constexpr std::uint16_t charge = 5 * 16;  // for 5 MiB, for which 8 MiB are reserved
@@ -116,7 +116,7 @@ TEST_F(exchanges, are_cancelled_only_for_the_session_that_began_them) {
     const std::uint64_t waiting = client().send(command::lock, locking);
     const std::uint64_t async_id = client().async_id_of(waiting);
     EXPECT_NE(async_id, 0U);
-    const polite_client::standing its_own = client().stands();
+    const compliant_client::standing its_own = client().stands();
 
     client().stand({.session = its_own.session + 1000, .tree = its_own.tree});
     client().cancel(async_id);
@@ -135,17 +135,17 @@ TEST_F(exchanges, are_cancelled_only_for_the_session_that_began_them) {
 }
 
 TEST_F(exchanges, that_end_the_session_of_a_waiting_create_leave_no_open_behind) {
-    auto caching = polite_client::for_everything();
+    auto caching = compliant_client::for_everything();
     caching.oplock_level = wire::oplock_level::batch;
     const wire::file_id holder = client().create("shared", caching).file;
-    const polite_client::standing first = client().stands();
+    const compliant_client::standing first = client().stands();
 
     client().stand({});
     ASSERT_EQ(client().log_on("u", "p"), nt_status::success);
     ASSERT_EQ(client().connect_tree("files"), nt_status::success);
     const std::uint64_t create = client().send_create("shared");
     EXPECT_NE(client().async_id_of(create), 0U) << "the oplock of the first open is being broken";
-    const polite_client::standing second = client().stands();
+    const compliant_client::standing second = client().stands();
 
     // In one frame, so that the CREATE has been resumed, but has not continued, when its session
     // ends.
@@ -164,7 +164,7 @@ TEST_F(exchanges, that_end_the_session_of_a_waiting_create_leave_no_open_behind)
 class renames : public served {
 protected:
     renames() {
-        auto caching = polite_client::for_everything();
+        auto caching = compliant_client::for_everything();
         caching.oplock_level = wire::oplock_level::lease;
         caching.contexts.lease =
             wire::lease{.key = {}, .state = wire::lease_state::read | wire::lease_state::handle};

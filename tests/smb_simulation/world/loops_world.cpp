@@ -45,8 +45,8 @@ void loops_world::take_inline_call(const simulated_share& of, vfs::fs_domain& do
     if (not is_serving_) return;
     EXPECT_NE(of.calls, calls_run::on_workers) << "a loop calls a file system that may hang";
     if (of.calls != calls_run::on_either or blocked_calls_.below(50) != 0) return;
-    domain.note_blocked_call();
-    measured_.advance(vfs::inline_judge::offloaded_at_least);
+    domain.record_blocked_call();
+    measured_.advance(vfs::inline_policy::offloaded_at_least);
 }
 
 smb::server::share_configuration loops_world::make_share(const simulated_share& how) {
@@ -85,8 +85,8 @@ void loops_world::make_server() {
     EXPECT_TRUE(server_->start({}));
 }
 
-io::task<void> loops_world::stop_when(smb::server::event<bool>& ended, smb::server::smb_server& server,
-                                      bool& is_done) {
+io::task<void> loops_world::stop_when(smb::server::one_shot_event<bool>& ended,
+                                      smb::server::smb_server& server, bool& is_done) {
     (void)co_await ended.wait();
     server.stop();
     is_hang_over_ = true;  // the server does not wait for calls that hang, but a simulation does
@@ -107,7 +107,7 @@ void loops_world::wait_for_workers() {
 
 void loops_world::run_first(const std::function<void()>& start_clients) {
     make_server();
-    clients_ended_ = std::make_unique<smb::server::event<bool>>(*loops_.front());
+    clients_ended_ = std::make_unique<smb::server::one_shot_event<bool>>(*loops_.front());
     scheduler_.spawn("clients", [this, &start_clients] { run_clients(start_clients); });
     bool is_done = false;
     {

@@ -92,8 +92,8 @@ private:
                                                               simulated_workers& by);
     void replace_shares(bool changes);
     void take_inline_call(const simulated_share& of, vfs::fs_domain& domain);
-    [[nodiscard]] io::task<void> stop_when(smb::server::event<bool>& ended, smb::server::smb_server& server,
-                                           bool& is_done);
+    [[nodiscard]] io::task<void> stop_when(smb::server::one_shot_event<bool>& ended,
+                                           smb::server::smb_server& server, bool& is_done);
 
     loops_world_options how_;
     simulated_clock clock_;
@@ -114,7 +114,7 @@ private:
     bool is_hang_over_ = false;
     unsigned reloads_ = 0;
     std::unique_ptr<smb::server::smb_server> server_;
-    std::unique_ptr<smb::server::event<bool>> clients_ended_;
+    std::unique_ptr<smb::server::one_shot_event<bool>> clients_ended_;
     std::uint64_t digest_ = 0;
     std::uint64_t events_ = 0;
 };

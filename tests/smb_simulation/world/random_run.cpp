@@ -2,7 +2,7 @@
 
 #include "sluice/io/task/awaitable.hpp"
 #include "tests/smb_simulation/clients/busy_client.hpp"
-#include "tests/smb_simulation/clients/unruly_client.hpp"
+#include "tests/smb_simulation/clients/nonconforming_client.hpp"
 #include "tests/smb_simulation/world/cache_oracle.hpp"
 #include "tests/smb_simulation/world/exclusion_oracle.hpp"
 #include "tests/smb_simulation/world/loops_world.hpp"
@@ -58,7 +58,7 @@ run_outcome run_at_random(std::uint64_t seed, mutation fault) {
     exchanges seen({&exclusion, &caches}, fault);
     loops_world simulated(drawn(seed));
     std::vector<std::unique_ptr<busy_client>> busy;
-    std::vector<std::unique_ptr<unruly_client>> unruly;
+    std::vector<std::unique_ptr<nonconforming_client>> unruly;
     simulated.run([&] {
         seeded_random random(seed);
         if (seed % 5 == 0) simulated.clients().spawn(reload_often(simulated, seed));
@@ -77,11 +77,11 @@ run_outcome run_at_random(std::uint64_t seed, mutation fault) {
             simulated.clients().spawn(busy.back()->live());
         }
         if (random.below(3) != 0) return;
-        unruly.push_back(std::make_unique<unruly_client>(
+        unruly.push_back(std::make_unique<nonconforming_client>(
             simulated.clients_loop(), simulated.connect(9), simulated.clock(),
-            unruly_client::habits{.seed = seed,
-                                  .requests = static_cast<unsigned>(20 + random.below(60)),
-                                  .stays_at_most = has_hung_calls(seed) ? stay_max : 0s}));
+            nonconforming_client::habits{.seed = seed,
+                                         .requests = static_cast<unsigned>(20 + random.below(60)),
+                                         .stays_at_most = has_hung_calls(seed) ? stay_max : 0s}));
         simulated.clients().spawn(unruly.back()->live());
     });
     run_outcome all{.digest = simulated.digest(),

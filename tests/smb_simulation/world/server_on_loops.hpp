@@ -135,7 +135,7 @@ private:
 
     std::unique_ptr<io::io_multiplexer> first_ = io::best_available().value();
     std::vector<std::unique_ptr<running_loop>> others_;
-    smb::server::event<bool> ended_;
+    smb::server::one_shot_event<bool> ended_;
     system_clock_source clock_;
     system_random secrets_;
     smb::server::user_database users_;

@@ -57,10 +57,10 @@ opened_image::opened_image(const image_name& name, image_use use, const image_op
 fat::geometry opened_image::shape() {
     const auto verdict = fat::judge_boot_sector(volume());
     if (not verdict) fail(fmt::format("{}: {}", path_, verdict.error()));
-    const auto objection = objection_to(*verdict, path_);
-    if (not objection) return verdict->shape;
-    if (verdict->trust == fat::boot_trust::wrong or use_ == image_use::write) fail(*objection);
-    warn(*objection);
+    const auto rejection = rejection_of(*verdict, path_);
+    if (not rejection) return verdict->shape;
+    if (verdict->trust == fat::boot_trust::wrong or use_ == image_use::write) fail(*rejection);
+    warn(*rejection);
     return verdict->shape;
 }
 

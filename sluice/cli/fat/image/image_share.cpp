@@ -63,7 +63,7 @@ using opened_volume = std::expected<std::shared_ptr<vfs::volume>, std::string>;
     below->image = *std::move(image);
     const auto verdict = fat::judge_boot_sector(below->image->volume());
     if (not verdict) return refuse(verdict.error());
-    if (auto objection = objection_to(*verdict, name.file)) return std::unexpected(*std::move(objection));
+    if (auto rejection = rejection_of(*verdict, name.file)) return std::unexpected(*std::move(rejection));
     auto how = mount_options_of(options);
     if (not how) return refuse(how.error());
     how->is_read_only = is_read_only;

@@ -33,7 +33,7 @@ bool has_journal(const std::string& image) {
 
 }  // namespace
 
-std::optional<std::string> objection_to(const fat::boot_verdict& verdict, const std::string& image) {
+std::optional<std::string> rejection_of(const fat::boot_verdict& verdict, const std::string& image) {
     switch (verdict.trust) {
         case fat::boot_trust::sound:
             return std::nullopt;

@@ -92,7 +92,7 @@ private:
 
 /// Returns why a volume should not be used by its boot sector, with the remedy; std::nullopt if it
 /// is sound. `image`: the name of the image. Allocates: the text.
-[[nodiscard]] std::optional<std::string> objection_to(const fat::boot_verdict& verdict,
+[[nodiscard]] std::optional<std::string> rejection_of(const fat::boot_verdict& verdict,
                                                       const std::string& image);
 
 /// Returns the name of the journal, next to the image. It exists while the image is used with a

@@ -47,23 +47,24 @@ nt_answer answer_to(const ntlm::challenge_message& challenge, const ntlm::av_pai
                     const ntlm::challenge_bytes& client_challenge) {
     // A server that sends its time expects a MIC, and its own time in the response.
     const auto server_time = server_pairs.find(ntlm::av_id::timestamp);
-    const auto told = server_time ? server_time->take<le64>() : std::nullopt;
+    const auto timestamp = server_time ? server_time->take<le64>() : std::nullopt;
     const le32 mic_flag(ntlm::av_flag_has_mic);
 
     ntlm::av_pair_writer pairs;
     pairs.add_all(server_pairs.without_end());
-    if (told) pairs.add(ntlm::av_id::flags, bytes_of(mic_flag));
+    if (timestamp) pairs.add(ntlm::av_id::flags, bytes_of(mic_flag));
     pairs.add(ntlm::av_id::channel_bindings, no_channel);
     pairs.add(ntlm::av_id::target_name, bytes_of_text(spelled.target));
     const auto list = pairs.finish();
-    const auto blob = ntlm::encode_client_blob(
-        {.filetime = told ? told->value() : now, .client_challenge = client_challenge, .pairs = list});
+    const auto blob = ntlm::encode_client_blob({.filetime = timestamp ? timestamp->value() : now,
+                                                .client_challenge = client_challenge,
+                                                .pairs = list});
 
     const auto key = ntlm::response_key(hash, bytes_of_text(spelled.user), bytes_of_text(spelled.domain));
     const auto proof = ntlm::proof_of(key, challenge.server_challenge, blob);
     nt_answer answer{.response = {proof.view().begin(), proof.view().end()},
                      .key_exchange_key = ntlm::session_base_key(key, proof.view()),
-                     .has_mic = told.has_value()};
+                     .has_mic = timestamp.has_value()};
     answer.response.insert(answer.response.end(), blob.begin(), blob.end());
     return answer;
 }

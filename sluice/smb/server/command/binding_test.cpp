@@ -13,7 +13,7 @@ namespace {
 
 class bindings : public command_test {
 protected:
-    [[nodiscard]] static nt_status close(polite_client& by, const wire::file_id& file) {
+    [[nodiscard]] static nt_status close(compliant_client& by, const wire::file_id& file) {
         return by.call(command::close, wire::close_args{.file = file}).status();
     }
 };
@@ -22,7 +22,7 @@ TEST_F(bindings, are_for_the_sessions_own_user_alone) {
     const std::array both{server::user_database::admission{.name = "u", .password = "p"},
                           server::user_database::admission{.name = "v", .password = "q"}};
     ASSERT_TRUE(where_.users.admit(both));
-    polite_client second(where_);
+    compliant_client second(where_);
     EXPECT_EQ(second.bind_to(*first_, "v", "q"), nt_status::access_denied);
     EXPECT_EQ(second.bind_to(*first_, "u", "wrong"), nt_status::logon_failure);
     const auto file = first_->create("f").file;
@@ -31,30 +31,30 @@ TEST_F(bindings, are_for_the_sessions_own_user_alone) {
 }
 
 TEST_F(bindings, are_at_most_32) {
-    std::vector<std::unique_ptr<polite_client>> more;
+    std::vector<std::unique_ptr<compliant_client>> more;
     for (int i = 1; i != 32; ++i) {
-        more.push_back(std::make_unique<polite_client>(where_));
+        more.push_back(std::make_unique<compliant_client>(where_));
         ASSERT_EQ(more.back()->bind_to(*first_, "u", "p"), nt_status::success) << i;
     }
     {
-        polite_client too_many(where_);
+        compliant_client too_many(where_);
         EXPECT_EQ(too_many.bind_to(*first_, "u", "p"), nt_status::insufficient_resources);
     }
     more.pop_back();
-    polite_client last(where_);
+    compliant_client last(where_);
     EXPECT_EQ(last.bind_to(*first_, "u", "p"), nt_status::success);
 }
 
 TEST_F(bindings, begun_by_copies_of_a_binding_leave_room_for_those_of_the_client) {
-    polite_client second(where_);
+    compliant_client second(where_);
     ASSERT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
-    std::vector<std::unique_ptr<polite_client>> copies;
+    std::vector<std::unique_ptr<compliant_client>> copies;
     for (int i = 0; i != 40; ++i) {
-        polite_client& one = *copies.emplace_back(std::make_unique<polite_client>(where_));
+        compliant_client& one = *copies.emplace_back(std::make_unique<compliant_client>(where_));
         (void)one.answer_to(one.send_copy(second.first_of_authentication()));
     }
     EXPECT_EQ(copies.front()->last_answer().status(), nt_status::more_processing_required);
-    polite_client third(where_);
+    compliant_client third(where_);
     EXPECT_EQ(third.bind_to(*first_, "u", "p"), nt_status::success);
 }
 
@@ -64,7 +64,7 @@ TEST_F(bindings, are_bound_once) {
 
 TEST_F(bindings, need_the_signature_of_the_session_key) {
     const std::string first = "no token";
-    polite_client second(where_);
+    compliant_client second(where_);
     second.stand(first_->stands());
     const wire::session_setup_args asked{.flags = wire::session_setup_flags::binding,
                                          .security_blob = std::as_bytes(std::span(first))};
@@ -72,7 +72,7 @@ TEST_F(bindings, need_the_signature_of_the_session_key) {
 }
 
 TEST_F(bindings, are_refused_for_a_session_that_does_not_exist) {
-    polite_client second(where_);
+    compliant_client second(where_);
     second.stand({.session = 4711, .tree = 0});
     EXPECT_EQ(second
                   .call(command::session_setup,

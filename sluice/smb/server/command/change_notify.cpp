@@ -20,7 +20,7 @@ namespace {
     const bool is_large = wire::has(r.connection().agreed.capabilities, wire::capabilities::large_mtu);
     const std::uint32_t bytes_max =
         is_large ? limits::transfer_bytes_max : limits::transfer_bytes_max_single_credit;
-    if (args.output_bytes_max > bytes_max or not r.affords(args.output_bytes_max))
+    if (args.output_bytes_max > bytes_max or not r.charge_covers(args.output_bytes_max))
         return nt_status::invalid_parameter;
     if (not of.is_directory()) return nt_status::invalid_parameter;
     if (not of.grants(wire::access_mask::list_directory)) return nt_status::access_denied;
@@ -134,16 +134,16 @@ void reply_without_changes(request& r) noexcept {
     if (const nt_status refused = co_await std::move(finding); refused != nt_status::success)
         co_return refused;
     notify_watch& watch = *watch_of(*of);
-    event<nt_status> told(r.loop());
-    watch.wait(told);
-    io::task<nt_status> waiting = r.pend(told);
+    one_shot_event<nt_status> notified(r.loop());
+    watch.wait(notified);
+    io::task<nt_status> waiting = r.pend(notified);
     const nt_status outcome = co_await std::move(waiting);
     // However the open ended, by CLOSE or with its session or tree, nothing comes any more.
     nt_status status = check_again(r, *of);
     if (status == nt_status::success)
         status =
             outcome == nt_status::success ? reply_with_changes(r, watch, args.output_bytes_max) : outcome;
-    watch.forget(told);
+    watch.forget(notified);
     co_return status;
 }
 

@@ -11,7 +11,7 @@
 #include "sluice/smb/wire/file/write.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/smb/wire/info_type.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 namespace sluice::smb_simulation {
 
@@ -33,13 +33,13 @@ protected:
 
     /// Opens or creates a file with these rights.
     [[nodiscard]] wire::file_id open_for(access_mask access, std::string_view name = "f") {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.desired_access = access;
         return client().create(name, how).file;
     }
     [[nodiscard]] wire::file_id open_directory(std::string_view name = "d",
                                                access_mask access = wire::file_all_access) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.options = wire::create_options::directory_file;
         how.desired_access = access;
         return client().create(name, how).file;
@@ -72,15 +72,15 @@ protected:
         return {reinterpret_cast<const char*>(data.data()), data.size()};
     }
 
-    [[nodiscard]] polite_client::answer query(const wire::file_id& file, wire::file_information_class what,
-                                              std::uint32_t bytes_max = 4096) {
+    [[nodiscard]] compliant_client::answer query(const wire::file_id& file, wire::file_information_class what,
+                                                 std::uint32_t bytes_max = 4096) {
         return client().call(command::query_info,
                              wire::query_info_args{.information_class = static_cast<std::uint8_t>(what),
                                                    .output_bytes_max = bytes_max,
                                                    .file = file});
     }
     /// The output of a QUERY_INFO, which the last answer of the client keeps.
-    [[nodiscard]] static bytes_view output_of(const polite_client::answer& said) {
+    [[nodiscard]] static bytes_view output_of(const compliant_client::answer& said) {
         const auto reply = wire::decode_query_info_reply(said.message());
         EXPECT_TRUE(reply);
         return reply ? reply->output : bytes_view{};
@@ -102,15 +102,15 @@ protected:
         return set(file, what, *writer.finish());
     }
 
-    [[nodiscard]] polite_client::answer control(wire::control_code code, const wire::file_id& file,
-                                                bytes_view input = {},
-                                                std::uint32_t output_bytes_max = 4096) {
+    [[nodiscard]] compliant_client::answer control(wire::control_code code, const wire::file_id& file,
+                                                   bytes_view input = {},
+                                                   std::uint32_t output_bytes_max = 4096) {
         return client().call(
             command::ioctl,
             wire::ioctl_args{
                 .code = code, .file = file, .output_bytes_max = output_bytes_max, .input = input});
     }
-    [[nodiscard]] static bytes_view output_of_control(const polite_client::answer& said) {
+    [[nodiscard]] static bytes_view output_of_control(const compliant_client::answer& said) {
         const auto reply = wire::decode_ioctl_reply(said.message());
         EXPECT_TRUE(reply);
         return reply ? reply->output : bytes_view{};

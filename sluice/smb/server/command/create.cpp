@@ -10,10 +10,10 @@
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
+#include "sluice/smb/server/operation/create_operation.hpp"
 #include "sluice/smb/server/operation/durable.hpp"
 #include "sluice/smb/server/operation/file_removal.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
-#include "sluice/smb/server/operation/opening.hpp"
 #include "sluice/smb/server/operation/rpc_named_pipe.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
@@ -131,10 +131,11 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
 void encode_caching_of(request& r, open& one, wire::create_reply& reply) {
     const file_section held(*one.file);
     caching_of(held, one).put_into(reply);
-    note_grant(held, r, one);
+    record_grant(held, r, one);
 }
 
-[[nodiscard]] nt_status reply_to_new(request& r, const wire::create_args& args, const opening& made) {
+[[nodiscard]] nt_status reply_to_new(request& r, const wire::create_args& args,
+                                     const create_operation& made) {
     open& fresh = *made.fresh();
     wire::create_reply reply = describe(args, fresh, made.action(), made.facts());
     made.caching().put_into(reply);
@@ -163,7 +164,7 @@ void encode_caching_of(request& r, open& one, wire::create_reply& reply) {
 // A client that lost a connection may be back before that connection's loop has noticed: the open
 // then still belongs to the session that is ending. So the server searches for it for a quarter of
 // a second before it replies that there is none.
-[[nodiscard]] io::task<void> let_loss_be_noticed(request& r, const reconnection& wanted) {
+[[nodiscard]] io::task<void> await_loss_notice(request& r, const reconnection& wanted) {
     for (std::chrono::milliseconds pause{1}; pause < std::chrono::milliseconds(256); pause *= 2) {
         if (not is_still_with_another(r, wanted)) co_return;
         const deadline until(pause);
@@ -183,7 +184,7 @@ void return_to_orphans(request& r, const std::shared_ptr<open>& one) noexcept {
 
 [[nodiscard]] io::task<nt_status> serve_reconnect(request& r, const wire::create_args& args,
                                                   const reconnection& wanted) {
-    io::task<void> noticing = let_loss_be_noticed(r, wanted);
+    io::task<void> noticing = await_loss_notice(r, wanted);
     co_await std::move(noticing);
     if (r.interrupted()) co_return *r.interrupted();
     const auto back = reconnect(r, args, wanted);
@@ -280,18 +281,18 @@ io::task<nt_status> serve_create(request& r) {
         co_return co_await std::move(replaying);
     }
 
-    opening under_way(r, *args, *std::move(name));
-    io::task<nt_status> running = under_way.run();
+    create_operation operation(r, *args, *std::move(name));
+    io::task<nt_status> running = operation.run();
     const nt_status status = co_await std::move(running);
     if (status != nt_status::success) {
-        io::task<nt_status> explaining = under_way.status_for_client(status);
+        io::task<nt_status> explaining = operation.status_for_client(status);
         co_return co_await std::move(explaining);
     }
-    const nt_status replied = reply_to_new(r, *args, under_way);
+    const nt_status replied = reply_to_new(r, *args, operation);
     if (replied != nt_status::success) co_return replied;
     // From here on, a repeated CREATE finds all that this reply says.
-    if (repeatable->fresh) repeatable->fresh->keep(under_way.fresh());
-    under_way.keep();
+    if (repeatable->fresh) repeatable->fresh->keep(operation.fresh());
+    operation.keep();
     co_return nt_status::success;
 }
 

@@ -65,7 +65,7 @@ TEST_F(create_security, that_is_not_well_formed_is_refused_and_leaves_no_file) {
     auto bytes = bytes_of_descriptor(with_dacl({allowed(somebody, access_mask::read_data)}));
     bytes.front() = std::byte{2};
     EXPECT_EQ(try_create_secured("f", bytes), nt_status::invalid_security_descr);
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.disposition = wire::create_disposition::open;
     EXPECT_EQ(client().try_create("f", how), nt_status::object_name_not_found);
 }
@@ -86,7 +86,7 @@ TEST_F(create_security, that_becomes_longer_than_64_KiB_by_inheritance_is_refuse
     vfs::volume& volume = server_of_test().context().find_share("files")->volume();
     const auto directory = volume.find("d", vfs::follow_links::no).value();
     ASSERT_TRUE(directory->attached()->set_security(bytes_of_descriptor(with_dacl(entries))));
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     EXPECT_EQ(client().try_create("d\\f", how), nt_status::success);
     how.options = wire::create_options::directory_file;
     EXPECT_EQ(client().try_create("d\\e", how), nt_status::invalid_security_descr);

@@ -31,7 +31,7 @@ TEST_F(failed_create, leaves_no_open) {
     make_unreliable(300);
     std::size_t successes = 0;
     for (unsigned i = 0; i != attempts; ++i)
-        if (client().try_create("f", polite_client::for_everything()) == nt_status::success) ++successes;
+        if (client().try_create("f", compliant_client::for_everything()) == nt_status::success) ++successes;
     EXPECT_GT(successes, 0U);
     EXPECT_LT(successes, attempts);
     EXPECT_EQ(server_of_test().gauges().opens, 1 + successes);
@@ -39,7 +39,7 @@ TEST_F(failed_create, leaves_no_open) {
 
 TEST_F(failed_create, does_not_remove_the_file_that_it_was_to_remove_when_closed) {
     (void)client().create("f");
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.disposition = wire::create_disposition::open;
     how.options = wire::create_options::delete_on_close;
     make_unreliable(300);
@@ -57,7 +57,7 @@ protected:
     using command_test::command_test;
 
     nt_status create(void (*adjust)(wire::create_args&), std::string_view name = "f") {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         adjust(how);
         return client().try_create(name, how);
     }
@@ -68,7 +68,7 @@ protected:
         [[nodiscard]] friend bool operator==(const outcome&, const outcome&) = default;
     };
     outcome create_with(create_disposition disposition) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.disposition = disposition;
         const auto said = client().answer_to(client().send_create("f", how));
         if (said.status() != nt_status::success) return {said.status()};
@@ -122,7 +122,7 @@ protected:
         where_.admit(std::vector<std::string>{"u", "v"});
     }
     static wire::create_args for_audit_list() {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.desired_access = access_mask::access_system_security | access_mask::read_control;
         return how;
     }
@@ -161,7 +161,7 @@ TEST_F(auditing, needs_the_right_which_only_auditors_get) {
     const wire::file_id without_it = client().create("f", how).file;
     EXPECT_EQ(has_audit_list(without_it), std::nullopt);
     EXPECT_EQ(set_audit_list(without_it), nt_status::access_denied);
-    polite_client other(where_, 2);
+    compliant_client other(where_, 2);
     ASSERT_EQ(other.log_on("v", "p"), nt_status::success);
     ASSERT_EQ(other.connect_tree("files"), nt_status::success);
     EXPECT_EQ(other.try_create("f", for_audit_list()), nt_status::privilege_not_held);
@@ -197,7 +197,7 @@ TEST_F(create_command, refuses_a_file_as_a_directory_and_a_directory_as_a_file) 
 }
 
 TEST_F(create_command, refuses_an_open_that_the_share_modes_of_others_exclude) {
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.share_access = wire::share_access::read;
     (void)client().create("f", how);
     EXPECT_EQ(create([](wire::create_args&) {}), nt_status::sharing_violation);

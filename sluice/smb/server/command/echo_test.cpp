@@ -11,7 +11,7 @@ class echo_command : public command_test {};
 
 TEST_F(echo_command, is_answered_with_and_without_a_session) {
     EXPECT_EQ(status_of(command::echo, wire::echo_args{}), nt_status::success);
-    polite_client unknown_client(where_);
+    compliant_client unknown_client(where_);
     EXPECT_EQ(unknown_client.call(command::echo, wire::echo_args{}).status(), nt_status::success);
 }
 

@@ -152,7 +152,7 @@ private:
     }
 
     std::shared_ptr<open> of_;
-    event<nt_status> granted_;
+    one_shot_event<nt_status> granted_;
     byte_range_locks::waiter place_;
     bool has_left_ = false;
 };
@@ -209,7 +209,7 @@ io::task<nt_status> serve_lock(request& r) {
             status = unlocks ? unlock(held, *of, args->elements)
                              : lock(held, r, of, args->elements, breaks, waits, exceeded);
             if (status == nt_status::success and is_counted)
-                place.lock_requests.note(args->sequence_index, args->sequence_number);
+                place.lock_requests.record(args->sequence_index, args->sequence_number);
             if (waits) retries = begins_retries(held, *of->file);
         }
     }
@@ -222,7 +222,7 @@ io::task<nt_status> serve_lock(request& r) {
         waits.reset();
         if (status == nt_status::success and is_counted) {
             const file_section held(*of->file);
-            of->in_file(held).lock_requests.note(args->sequence_index, args->sequence_number);
+            of->in_file(held).lock_requests.record(args->sequence_index, args->sequence_number);
         }
     }
     if (status != nt_status::success) co_return status;

@@ -7,7 +7,7 @@
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/lock.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // Locks that wait, and their outcome when the open or connection they belong to ends.
 
@@ -145,7 +145,7 @@ TEST_F(locks, that_make_no_sense_are_refused) {
 }
 
 TEST_F(locks, of_opens_without_bytes_to_lock_are_refused) {
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.options = wire::create_options::directory_file;
     EXPECT_EQ(lock(client().create("d", how).file, {0, 1}, at_once), nt_status::invalid_device_request);
     how.options = wire::create_options::none;

@@ -19,7 +19,7 @@ TEST_F(logoff_command, ends_the_session_with_its_opens) {
 }
 
 TEST_F(logoff_command, without_a_session_is_refused) {
-    polite_client unknown_client(where_);
+    compliant_client unknown_client(where_);
     EXPECT_EQ(unknown_client.call(command::logoff, wire::logoff_args{}).status(),
               nt_status::user_session_deleted);
 }

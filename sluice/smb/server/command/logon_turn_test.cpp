@@ -51,9 +51,9 @@ TEST_F(password_guessing, delays_the_users_of_its_address_once_and_not_each_afte
     EXPECT_LT(time_to_log_on("10.0.0.1"), std::chrono::milliseconds(50));
     clients_.clear();
     guess(1);
-    std::vector<std::pair<polite_client*, std::uint64_t>> sent;
+    std::vector<std::pair<compliant_client*, std::uint64_t>> sent;
     for (std::size_t i = 0; i != server::limits::logon_waiters_per_address_max; ++i) {
-        polite_client& one = connect();
+        compliant_client& one = connect();
         sent.emplace_back(&one, one.send_proof("honest", "p"));
     }
     EXPECT_EQ(sent.front().first->answer_to(sent.front().second).status(), nt_status::success);
@@ -65,13 +65,13 @@ TEST_F(password_guessing, delays_the_users_of_its_address_once_and_not_each_afte
 
 TEST_F(password_guessing, in_parallel_has_few_attempts_wait_and_the_others_rejected_unchecked) {
     guess(server::limits::logon_failures_free + 1);
-    std::vector<std::pair<polite_client*, std::uint64_t>> sent;
+    std::vector<std::pair<compliant_client*, std::uint64_t>> sent;
     for (std::size_t i = 0; i != server::limits::logon_waiters_per_address_max; ++i) {
-        polite_client& one = connect();
+        compliant_client& one = connect();
         sent.emplace_back(&one, one.send_proof("honest", "wrong"));
     }
     EXPECT_EQ(where_.server->context().logons.waiting(), sent.size());
-    polite_client& beyond = connect();
+    compliant_client& beyond = connect();
     EXPECT_EQ(beyond.answer_to(beyond.send_proof("honest", "p")).status(), nt_status::request_not_accepted);
     EXPECT_EQ(rejections(limit::logon_waiters_per_address), 1U);
     for (const auto& [one, id] : sent)
@@ -81,7 +81,7 @@ TEST_F(password_guessing, in_parallel_has_few_attempts_wait_and_the_others_rejec
 
 TEST_F(password_guessing, that_closes_its_connection_before_its_turn_is_never_checked) {
     guess(server::limits::logon_failures_free + 5);
-    polite_client& abandoned = connect();
+    compliant_client& abandoned = connect();
     (void)abandoned.send_proof("honest", "p");
     (void)connect("10.0.0.3");  // until the proof has arrived
     EXPECT_EQ(where_.server->context().logons.waiting(), 1U);
@@ -94,8 +94,8 @@ TEST_F(password_guessing, that_closes_its_connection_before_its_turn_is_never_ch
 }
 
 TEST_F(password_guessing, in_bindings_of_one_session_delays_those_of_all_sessions_of_the_user) {
-    polite_client& first = log_on("honest");
-    polite_client& second = log_on("honest");
+    compliant_client& first = log_on("honest");
+    compliant_client& second = log_on("honest");
     for (unsigned i = 0; i != server::limits::logon_failures_free + 4; ++i)
         EXPECT_EQ(connect().bind_to(first, "greedy", "wrong"), nt_status::logon_failure);
     const auto before = where_.clock.steady_now();
@@ -104,9 +104,9 @@ TEST_F(password_guessing, in_bindings_of_one_session_delays_those_of_all_session
 }
 
 TEST_F(password_guessing, does_not_delay_channels_of_a_session_of_its_address) {
-    polite_client& first = log_on("honest");
+    compliant_client& first = log_on("honest");
     guess(server::limits::logon_failures_free + 5);
-    polite_client& second = connect();
+    compliant_client& second = connect();
     const auto before = where_.clock.steady_now();
     EXPECT_EQ(second.bind_to(first, "honest", "p"), nt_status::success);
     EXPECT_LT(where_.clock.steady_now() - before, std::chrono::milliseconds(50));

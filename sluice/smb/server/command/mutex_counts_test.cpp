@@ -37,7 +37,9 @@ protected:
         EXPECT_EQ(client().connect_tree("files"), nt_status::success);
         add_parts();
         self_ = this;
-        lock_observer::locking = [](lock_rank rank, const void* which) noexcept { self_->note(rank, which); };
+        lock_observer::locking = [](lock_rank rank, const void* which) noexcept {
+            self_->record(rank, which);
+        };
     }
     ~mutexes_of_a_command() override {
         lock_observer::locking = nullptr;
@@ -62,7 +64,7 @@ protected:
     }
 
     [[nodiscard]] wire::file_id open(std::string_view name, wire::create_disposition disposition) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.disposition = disposition;
         return client().create(name, how).file;
     }
@@ -89,7 +91,7 @@ private:
 
     // The states of the first 64 file systems are found without a mutex. Earlier tests of the
     // process may have had more.
-    void note(lock_rank rank, const void* which) noexcept {
+    void record(lock_rank rank, const void* which) noexcept {
         const std::string name = name_of(rank, which);
         if (name != "naming states") ++counts_[name];
     }

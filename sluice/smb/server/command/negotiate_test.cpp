@@ -6,7 +6,7 @@
 #include "sluice/smb/wire/file/change_notify.hpp"
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // NEGOTIATE ([MS-SMB2] 3.3.5.4): the choice of an algorithm for signatures, and the number of
 // channels that it permits to a client that numbers its messages from 0 on each connection: see
@@ -34,7 +34,7 @@ protected:
     }
     // The server's choice for a new client, which can log on with it.
     [[nodiscard]] std::optional<signing_algorithm> choice_of(const offers& offered) {
-        polite_client client(*where_, offered);
+        compliant_client client(*where_, offered);
         EXPECT_EQ(client.log_on("u", "p"), nt_status::success);
         client.sign(true);
         EXPECT_TRUE(client.is_signed_by_key(client.call(command::echo, wire::echo_args{})));
@@ -68,11 +68,11 @@ TEST_F(signing_algorithms, without_nonces_permit_many_channels_with_repeated_mes
     serve([](server::server_configuration& c) { c.signing_algorithms = {aes_cmac}; });
     {
         const offers both{aes_gmac, aes_cmac};
-        polite_client first(*where_, both);
+        compliant_client first(*where_, both);
         ASSERT_EQ(first.log_on("u", "p"), nt_status::success);
-        std::vector<std::unique_ptr<polite_client>> more;
+        std::vector<std::unique_ptr<compliant_client>> more;
         for (int i = 0; i != 8; ++i) {
-            more.push_back(std::make_unique<polite_client>(*where_, both));
+            more.push_back(std::make_unique<compliant_client>(*where_, both));
             ASSERT_EQ(more.back()->bind_to(first, "u", "p"), nt_status::success) << i;
         }
         for (const auto& each : more) {
@@ -87,11 +87,11 @@ TEST_F(signing_algorithms, without_nonces_permit_many_channels_with_repeated_mes
 // ([MS-SMB2] 3.1.4.1).
 TEST_F(signing_algorithms, with_nonces_sign_the_final_reply_and_not_the_interim_reply_before_it) {
     serve();
-    polite_client client(*where_, offers{aes_gmac});
+    compliant_client client(*where_, offers{aes_gmac});
     ASSERT_EQ(client.log_on("u", "p"), nt_status::success);
     client.sign(true);
     ASSERT_EQ(client.connect_tree("files"), nt_status::success);
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.options = wire::create_options::directory_file;
     const auto directory = client.create("d", how).file;
     const std::size_t nonces = where_->nonces.size();
@@ -115,14 +115,14 @@ TEST_F(signing_algorithms, with_nonces_permit_one_further_channel_with_repeated_
     serve();
     where_->nonces.ignore_clients();
     {
-        polite_client first(*where_, offers{aes_gmac});
+        compliant_client first(*where_, offers{aes_gmac});
         ASSERT_EQ(first.log_on("u", "p"), nt_status::success);
-        polite_client second(*where_, offers{aes_gmac});
+        compliant_client second(*where_, offers{aes_gmac});
         ASSERT_EQ(second.bind_to(first, "u", "p"), nt_status::success);
         const std::size_t nonces = where_->nonces.size();
         EXPECT_EQ(nonces, 3U) << "the last reply to the logon has one, and both replies to the binding";
         for (int i = 0; i != 2; ++i) {
-            polite_client third(*where_, offers{aes_gmac});
+            compliant_client third(*where_, offers{aes_gmac});
             EXPECT_EQ(third.bind_to(first, "u", "p"), nt_status::request_out_of_sequence);
             EXPECT_FALSE(first.is_signed_by_key(third.last_answer()));
         }
@@ -136,7 +136,7 @@ TEST_F(signing_algorithms, with_nonces_permit_one_further_channel_with_repeated_
 
 TEST_F(signing_algorithms, are_not_chosen_without_a_common_dialect) {
     serve([](server::server_configuration& c) { c.dialect_min = wire::dialect::smb_3_1_1; });
-    polite_client client(*where_);  // of SMB 3.0.2
+    compliant_client client(*where_);  // of SMB 3.0.2
     std::array offered{le16(static_cast<std::uint16_t>(wire::dialect::smb_3_0_2))};
     const wire::negotiate_args old{.dialects = wire::code_list<wire::dialect>(std::span(offered))};
     EXPECT_EQ(client.call(command::negotiate, old).status(), nt_status::not_supported);
@@ -146,7 +146,7 @@ TEST_F(signing_algorithms, are_not_chosen_without_a_common_dialect) {
 // Only a server that compresses must reject a list without algorithms ([MS-SMB2] 3.3.5.4).
 TEST_F(signing_algorithms, are_chosen_for_a_client_that_lists_no_compression_algorithm) {
     serve([](server::server_configuration& c) { c.dialect_min = wire::dialect::smb_3_1_1; });
-    polite_client client(*where_);  // of SMB 3.0.2: its own negotiation had no result
+    compliant_client client(*where_);  // of SMB 3.0.2: its own negotiation had no result
     std::array offered{le16(static_cast<std::uint16_t>(wire::dialect::smb_3_1_1))};
     std::array hashes{le16(static_cast<std::uint16_t>(wire::hash_algorithm::sha_512))};
     std::array codes{le16(static_cast<std::uint16_t>(aes_cmac))};

@@ -41,7 +41,7 @@ template <class Reply>
         is_known ? take_answer(r, held, state_of(answer.oplock_level)) : nt_status::invalid_parameter;
     if (taken != nt_status::success) {
         // A holder that keeps more than it may loses all its caching.
-        take_away(r.host(), *held);
+        revoke_caching(r.host(), *held);
         return nt_status::invalid_oplock_protocol;
     }
     return reply_with(r, wire::oplock_break{.oplock_level = answer.oplock_level, .file = one->id});

@@ -13,7 +13,7 @@ using wire::oplock_level;
 class oplock_break_command : public command_test {
 protected:
     [[nodiscard]] wire::file_id open_with_oplock() {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.oplock_level = oplock_level::batch;
         const wire::create_reply reply = client().create("f", how);
         EXPECT_EQ(reply.oplock_level, oplock_level::batch);
@@ -47,7 +47,7 @@ TEST_F(oplock_break_command, is_refused_for_a_lease_that_does_not_exist) {
 
 TEST_F(oplock_break_command, is_answered_with_the_level_that_it_acknowledges) {
     const wire::file_id file = open_with_oplock();
-    polite_client other(where_, 2);
+    compliant_client other(where_, 2);
     ASSERT_EQ(other.log_on("u", "p"), nt_status::success);
     ASSERT_EQ(other.connect_tree("files"), nt_status::success);
     const std::uint64_t opening = other.send_create("f");
@@ -69,7 +69,7 @@ protected:
 
     static constexpr auto all = lease_state::read | lease_state::write | lease_state::handle;
     static wire::create_args with_key(std::byte key) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.oplock_level = oplock_level::lease;
         how.contexts.lease = wire::lease{.key = {}, .state = all};
         how.contexts.lease->key.bytes[0] = key;
@@ -79,12 +79,12 @@ protected:
         ASSERT_EQ(other_.log_on(user, "p"), nt_status::success);
         ASSERT_EQ(other_.connect_tree("files"), nt_status::success);
     }
-    nt_status write_by(polite_client& by, const wire::file_id& file) {
+    nt_status write_by(compliant_client& by, const wire::file_id& file) {
         static constexpr std::array<std::byte, 4> some{};
         return by.call(command::write, wire::write_args{.file = file, .data = some}).status();
     }
 
-    polite_client other_;
+    compliant_client other_;
 };
 
 TEST_F(two_leases, with_one_key_and_user_share_a_cache) {
@@ -103,7 +103,7 @@ TEST_F(two_leases, with_one_key_and_user_are_both_broken_by_another_open) {
     log_on_as("u");
     (void)client().create("f", with_key(std::byte{1}));
     (void)other_.create("f", with_key(std::byte{1}));
-    polite_client third(where_, 3);
+    compliant_client third(where_, 3);
     ASSERT_EQ(third.log_on("u", "p"), nt_status::success);
     ASSERT_EQ(third.connect_tree("files"), nt_status::success);
     (void)third.send_create("f");
@@ -133,7 +133,7 @@ TEST_F(two_leases, with_two_keys_conflict) {
 class stepwise_break : public oplock_break_command {
 protected:
     stepwise_break() : other_(where_, 2) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.oplock_level = oplock_level::lease;
         how.contexts.lease =
             wire::lease{.key = key, .state = lease_state::read | lease_state::write | lease_state::handle};
@@ -141,13 +141,13 @@ protected:
         EXPECT_EQ(other_.log_on("u", "p"), nt_status::success);
         EXPECT_EQ(other_.connect_tree("files"), nt_status::success);
         opening_ = other_.send_create("f");
-        EXPECT_EQ(told().new_state, lease_state::read | lease_state::handle);
-        auto overwriting = polite_client::for_everything();
+        EXPECT_EQ(next_notification().new_state, lease_state::read | lease_state::handle);
+        auto overwriting = compliant_client::for_everything();
         overwriting.disposition = wire::create_disposition::overwrite;
         overwriting_ = other_.send_create("f", overwriting);
         EXPECT_FALSE(other_.is_answered(overwriting_));
     }
-    wire::lease_break_notification told() {
+    wire::lease_break_notification next_notification() {
         const auto said = client().answer_to(wire::notification_message_id);
         return std::get<wire::lease_break_notification>(
             wire::decode_oplock_break_reply(said.message()).value().sent);
@@ -158,7 +158,7 @@ protected:
     }
 
     static constexpr wire::lease_key key{{std::byte{1}}};
-    polite_client other_;
+    compliant_client other_;
     std::uint64_t opening_ = 0;
     std::uint64_t overwriting_ = 0;
 };
@@ -170,9 +170,9 @@ TEST_F(stepwise_break, refuses_an_answer_to_a_step_before_the_client_is_notified
     client().end_compound();
     EXPECT_EQ(client().answer_to(first).status(), nt_status::success);
     EXPECT_EQ(client().answer_to(in_advance).status(), nt_status::unsuccessful);
-    EXPECT_EQ(told().new_state, lease_state::read);
+    EXPECT_EQ(next_notification().new_state, lease_state::read);
     EXPECT_EQ(client().answer_to(send_answer(lease_state::read)).status(), nt_status::success);
-    EXPECT_EQ(told().new_state, lease_state::none);
+    EXPECT_EQ(next_notification().new_state, lease_state::none);
     EXPECT_EQ(other_.answer_to(opening_).status(), nt_status::success);
     EXPECT_EQ(other_.answer_to(overwriting_).status(), nt_status::success);
 }

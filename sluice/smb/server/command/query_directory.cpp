@@ -34,7 +34,7 @@ namespace {
     const bool is_large = wire::has(r.connection().agreed.capabilities, wire::capabilities::large_mtu);
     const std::uint32_t bytes_max =
         is_large ? limits::transfer_bytes_max : limits::transfer_bytes_max_single_credit;
-    if (args.output_bytes_max > bytes_max or not r.affords(args.output_bytes_max))
+    if (args.output_bytes_max > bytes_max or not r.charge_covers(args.output_bytes_max))
         return nt_status::invalid_parameter;
     if (args.output_bytes_max < wire::directory_entry_bytes_min(form_of(args)))
         return nt_status::info_length_mismatch;
@@ -126,7 +126,7 @@ struct scan_request {
         scan.start(asked.pattern);
     else if (asked.restarts)
         scan.restart();
-    const bool is_first = not scan.has_given_any();
+    const bool is_first = not scan.has_returned_any();
     const nt_status status = fill(scan, asked);
     return status == nt_status::no_more_files and is_first ? nt_status::no_such_file : status;
 }

@@ -20,7 +20,7 @@ namespace {
     const bool is_large = wire::has(r.connection().agreed.capabilities, wire::capabilities::large_mtu);
     const std::uint32_t bytes_max =
         is_large ? limits::transfer_bytes_max : limits::transfer_bytes_max_single_credit;
-    if (args.length_bytes > bytes_max or not r.affords(args.length_bytes))
+    if (args.length_bytes > bytes_max or not r.charge_covers(args.length_bytes))
         return nt_status::invalid_parameter;
     constexpr std::uint64_t offset_max = INT64_MAX;
     if (args.offset_bytes > offset_max or args.length_bytes > offset_max - args.offset_bytes)
@@ -41,7 +41,7 @@ namespace {
 [[nodiscard]] io::task<nt_status> read_pipe(request& r, std::shared_ptr<open> from, std::uint32_t bytes_max) {
     for (;;) {
         while (not from->pipe->has_answer()) {
-            event<nt_status> answered(r.loop());
+            one_shot_event<nt_status> answered(r.loop());
             from->pipe->wait(answered);
             io::task<nt_status> waiting = r.pend(answered);
             const nt_status outcome = co_await std::move(waiting);

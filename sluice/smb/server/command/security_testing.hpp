@@ -40,13 +40,13 @@ protected:
 
     [[nodiscard]] wire::create_reply create_secured(std::string_view name, bytes_view descriptor,
                                                     wire::create_options options = {}) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.options = options;
         how.contexts.security_descriptor = descriptor;
         return client().create(name, how);
     }
     nt_status try_create_secured(std::string_view name, bytes_view descriptor) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.contexts.security_descriptor = descriptor;
         return client().try_create(name, how);
     }

@@ -1,7 +1,7 @@
 #include "sluice/smb/wire/file/change_notify.hpp"
 #include "sluice/smb/wire/file/read.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // SESSION_SETUP ([MS-SMB2] 3.3.5.5): logon as a user and anonymously, and the lifetime of sessions.
 // See also reauthentication_test.cpp.
@@ -40,25 +40,25 @@ protected:
 };
 
 TEST_F(log_on, anonymously_is_refused_unless_guests_are_allowed) {
-    polite_client client(serve());
+    compliant_client client(serve());
     EXPECT_EQ(client.log_on("", ""), nt_status::access_denied);
 }
 
 TEST_F(log_on, anonymously_is_not_counted_as_a_wrong_password) {
     world& where = serve();
     for (int i = 0; i != 20; ++i) {
-        polite_client prober(where);
+        compliant_client prober(where);
         EXPECT_EQ(prober.log_on("", ""), nt_status::access_denied);
     }
     EXPECT_EQ(where.server->context().logons.addresses(), 0U);
     const auto before = where.clock.steady_now();
-    polite_client client(where);
+    compliant_client client(where);
     EXPECT_EQ(client.log_on("u", "p"), nt_status::success);
     EXPECT_LT(where.clock.steady_now() - before, std::chrono::milliseconds(50));
 }
 
 TEST_F(log_on, anonymously_gives_access_to_the_files_where_guests_are_allowed) {
-    polite_client client(serve(allow_guests));
+    compliant_client client(serve(allow_guests));
     ASSERT_EQ(client.log_on("", ""), nt_status::success);
     EXPECT_EQ(client.session_flags(), session_flags::anonymous);
     EXPECT_EQ(client.connect_tree("files"), nt_status::success);
@@ -66,15 +66,15 @@ TEST_F(log_on, anonymously_gives_access_to_the_files_where_guests_are_allowed) {
 
 // Without a key nothing can be encrypted.
 TEST_F(log_on, anonymously_is_refused_where_everything_is_encrypted) {
-    polite_client client(serve(encrypt_for_guests));
+    compliant_client client(serve(encrypt_for_guests));
     EXPECT_EQ(client.log_on("", ""), nt_status::access_denied);
 }
 
 TEST_F(log_on, that_fails_in_a_session_ends_it_and_what_it_waits_for) {
-    polite_client client(serve());
+    compliant_client client(serve());
     ASSERT_EQ(client.log_on("u", "p"), nt_status::success);
     ASSERT_EQ(client.connect_tree("files"), nt_status::success);
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.options = smb::wire::create_options::directory_file;
     const auto directory = client.create("d", how);
     const std::uint64_t watching = client.send(
@@ -88,7 +88,7 @@ TEST_F(log_on, that_fails_in_a_session_ends_it_and_what_it_waits_for) {
 
 TEST_F(log_on, lasts_as_long_as_it_may_and_then_has_to_be_done_again) {
     world& serving = serve(expire_after_an_hour);
-    polite_client client(serving);
+    compliant_client client(serving);
     ASSERT_EQ(client.log_on("u", "p"), nt_status::success);
     ASSERT_EQ(client.connect_tree("files"), nt_status::success);
     const auto file = client.create("a");

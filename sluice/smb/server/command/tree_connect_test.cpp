@@ -42,13 +42,13 @@ class tree_connect_command : public command_test {
 protected:
     tree_connect_command() : command_test(add_shares) {}
 
-    static polite_client::answer connect(polite_client& from, std::string_view path) {
+    static compliant_client::answer connect(compliant_client& from, std::string_view path) {
         const std::string spelled = wire::utf16_of(path).value();
         return from.call(command::tree_connect,
                          wire::tree_connect_args{.path = std::as_bytes(std::span(spelled))});
     }
-    polite_client::answer connect(std::string_view path) { return connect(client(), path); }
-    static wire::tree_connect_reply reply_to(polite_client& from, std::string_view path) {
+    compliant_client::answer connect(std::string_view path) { return connect(client(), path); }
+    static wire::tree_connect_reply reply_to(compliant_client& from, std::string_view path) {
         const auto said = connect(from, path);
         EXPECT_EQ(said.status(), nt_status::success);
         return wire::decode_tree_connect_reply(said.message()).value();
@@ -71,7 +71,7 @@ TEST_F(tree_connect_command, reports_that_a_share_hides_unreadable_files) {
 TEST_F(tree_connect_command, limits_the_rights_of_users_that_may_only_read) {
     EXPECT_EQ(reply_to("\\\\server\\read_only_to_u").maximal_access, only_read);
     EXPECT_EQ(reply_to("\\\\server\\read_only_to_guests").maximal_access, wire::file_all_access);
-    polite_client anonymous(where_, 2);
+    compliant_client anonymous(where_, 2);
     ASSERT_EQ(anonymous.log_on("", ""), nt_status::success);
     EXPECT_EQ(reply_to(anonymous, "\\\\server\\read_only_to_u").maximal_access, wire::file_all_access);
     EXPECT_EQ(reply_to(anonymous, "\\\\server\\read_only_to_guests").maximal_access, only_read);
@@ -79,7 +79,7 @@ TEST_F(tree_connect_command, limits_the_rights_of_users_that_may_only_read) {
 
 TEST_F(tree_connect_command, limits_the_rights_of_a_user_that_counts_as_a_guest) {
     where_.accounts.guest = "u";
-    polite_client guest(where_, 2);
+    compliant_client guest(where_, 2);
     ASSERT_EQ(guest.log_on("u", "p"), nt_status::success);
     EXPECT_EQ(reply_to(guest, "\\\\server\\read_only_to_guests").maximal_access, only_read);
 }
@@ -87,7 +87,7 @@ TEST_F(tree_connect_command, limits_the_rights_of_a_user_that_counts_as_a_guest)
 TEST_F(tree_connect_command, bounds_the_rights_of_all_opens) {
     (void)open_for(wire::file_all_access);
     ASSERT_EQ(client().connect_tree("read_only_to_u"), nt_status::success);
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.disposition = wire::create_disposition::open;
     EXPECT_EQ(client().try_create("f", how), nt_status::access_denied);
     EXPECT_EQ(client().try_create("none", how), nt_status::access_denied) << "nothing is looked up";
@@ -104,7 +104,7 @@ TEST_F(tree_connect_command, bounds_the_rights_of_all_opens) {
 TEST_F(tree_connect_command, bounds_maximum_allowed_and_the_reported_rights) {
     (void)open_for(wire::file_all_access);
     ASSERT_EQ(client().connect_tree("read_only_to_u"), nt_status::success);
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.disposition = wire::create_disposition::open;
     how.desired_access = access_mask::maximum_allowed;
     how.contexts.maximal_access = wire::maximal_access_query{};
@@ -133,7 +133,7 @@ TEST_F(tree_connect_command, refuses_a_share_that_requires_encryption_to_a_sessi
 }
 
 TEST_F(tree_connect_command, without_a_session_is_refused) {
-    polite_client unknown_client(where_);
+    compliant_client unknown_client(where_);
     EXPECT_EQ(unknown_client.connect_tree("files"), nt_status::user_session_deleted);
 }
 

@@ -24,7 +24,8 @@ constexpr std::uint64_t at_end_of_file = ~std::uint64_t{0};
     const bool is_large = wire::has(r.connection().agreed.capabilities, wire::capabilities::large_mtu);
     const std::uint32_t bytes_max =
         is_large ? limits::transfer_bytes_max : limits::transfer_bytes_max_single_credit;
-    if (args.data.size() > bytes_max or not r.affords(args.data.size())) return nt_status::invalid_parameter;
+    if (args.data.size() > bytes_max or not r.charge_covers(args.data.size()))
+        return nt_status::invalid_parameter;
     constexpr std::uint64_t offset_max = INT64_MAX;
     if (args.offset_bytes == at_end_of_file) return nt_status::success;
     if (args.offset_bytes > offset_max or args.data.size() > offset_max - args.offset_bytes)
@@ -76,7 +77,7 @@ io::task<nt_status> serve_write(request& r) {
         const nt_status refused = co_await take_transfer_turn(turn, r, *to, transfer::write);
         if (refused != nt_status::success) co_return refused;
     }
-    time_keeper times(*to);
+    time_preserver times(*to);
     if (times.is_needed()) {
         io::task<void> asking = ask_kept_times(r, *to, times);
         co_await std::move(asking);

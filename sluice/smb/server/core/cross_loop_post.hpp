@@ -13,7 +13,7 @@ namespace sluice::smb::server {
 /// may be a wake-up, which is the extra cost of several loops. Thread safety: any thread.
 class cross_loop_posts {
 public:
-    static void note() noexcept {
+    static void record() noexcept {
         count_.fetch_add(1, std::memory_order_relaxed);
     }  // a count, orders nothing
     [[nodiscard]] static std::uint64_t so_far() noexcept { return count_.load(std::memory_order_relaxed); }
@@ -24,7 +24,7 @@ private:
 
 /// Posts to a loop, and counts the post if the loop is another thread's.
 inline void cross_loop_post(io::io_multiplexer& loop, io::posted_item& item) noexcept {
-    if (not loop.is_owner()) cross_loop_posts::note();
+    if (not loop.is_owner()) cross_loop_posts::record();
     loop.post(item);
 }
 
@@ -37,7 +37,7 @@ void do_on(io::io_multiplexer& loop, What what) noexcept {
         what();
         return;
     }
-    cross_loop_posts::note();
+    cross_loop_posts::record();
     const auto posted = loop.post(std::move(what));
     ENSURE(posted.has_value(), "out of memory to post to another loop");
 }

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "sluice/base/intrusive_list.hpp"
-#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/one_shot_event.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 
@@ -30,13 +30,13 @@ public:
     /// after unlock() (ENSURE).
     class place {
     public:
-        explicit place(event<wire::nt_status>& granted) noexcept : granted_(granted) {}
+        explicit place(one_shot_event<wire::nt_status>& granted) noexcept : granted_(granted) {}
         ~place() { ENSURE(state_ == state::outside, "a place in a lock is released before it is destroyed"); }
 
     private:
         friend class fifo_lock;
         enum class state : std::uint8_t { outside, queued, held };
-        event<wire::nt_status>& granted_;
+        one_shot_event<wire::nt_status>& granted_;
         state state_ = state::outside;
         bool is_shared_ = false;
         list_hook<place> link_;  // while queued

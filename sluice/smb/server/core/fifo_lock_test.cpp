@@ -13,7 +13,7 @@ class fifo_lock_test : public testing::Test {
 protected:
     struct user {
         explicit user(io::io_multiplexer& loop) noexcept : woken(loop), place(woken) {}
-        event<wire::nt_status> woken;
+        one_shot_event<wire::nt_status> woken;
         fifo_lock::place place;
     };
 

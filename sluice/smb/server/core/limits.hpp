@@ -98,7 +98,7 @@ static_assert(logon_waiters_per_address_max * logon_delay_max < first_session_wi
 inline constexpr std::chrono::seconds break_within{35};
 /// How long a break notification may remain undelivered on one channel before it is sent on
 /// another.
-inline constexpr std::chrono::milliseconds told_again_after{1000};
+inline constexpr std::chrono::milliseconds break_resend_delay{1000};
 /// How long a durable open is kept without its client if the client requests no time.
 inline constexpr std::chrono::seconds durable_timeout_default{60};
 inline constexpr std::chrono::seconds durable_timeout_max{300};

@@ -48,7 +48,7 @@ public:
     /// The loop of this thread begins or resumes `work`; std::nullopt is work that serves no
     /// request. Does nothing on a thread without a `use`.
     static void begin(std::optional<loop_work> work) noexcept {
-        if (loop_activity* const here = here_; here != nullptr) here->note(work);
+        if (loop_activity* const here = here_; here != nullptr) here->record(work);
     }
     /// The last work of this thread's loop, to begin() it again after a suspension.
     [[nodiscard]] static std::optional<loop_work> current() noexcept {
@@ -71,7 +71,7 @@ public:
     [[nodiscard]] int thread() const noexcept { return thread_.load(std::memory_order_relaxed); }
 
 private:
-    void note(std::optional<loop_work> work) noexcept {
+    void record(std::optional<loop_work> work) noexcept {
         turn_.store(loop_.turn(), std::memory_order_relaxed);
         work_.store(packed(work), std::memory_order_relaxed);
     }

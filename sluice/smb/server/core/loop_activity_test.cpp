@@ -5,8 +5,8 @@
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/io/task/task_group.hpp"
-#include "sluice/smb/server/core/event.hpp"
 #include "sluice/smb/server/core/loop_wait.hpp"
+#include "sluice/smb/server/core/one_shot_event.hpp"
 #include "sluice/smb/server/core/timer_queue.hpp"
 
 namespace sluice::smb::server {
@@ -51,7 +51,7 @@ TEST_F(loop_activities, do_not_change_by_work_of_threads_that_run_no_loop) {
     EXPECT_EQ(loop_activity::current(), std::nullopt);
 }
 
-io::task<void> work_that_waits(event<bool>& until, std::optional<loop_work>& resumed) {
+io::task<void> work_that_waits(one_shot_event<bool>& until, std::optional<loop_work>& resumed) {
     loop_activity::begin(read_in_one);
     (void)co_await within_work(until.wait());
     resumed = loop_activity::current();
@@ -63,7 +63,7 @@ io::task<void> end_of(io::task_group& tasks) {
 
 TEST_F(loop_activities, name_a_request_again_when_it_resumes_after_a_wait) {
     const loop_activity::use here(activity, thread);
-    event<bool> until(*loop);
+    one_shot_event<bool> until(*loop);
     std::optional<loop_work> resumed;
     io::task_group tasks(*loop);
     ASSERT_TRUE(loop->post([&] {

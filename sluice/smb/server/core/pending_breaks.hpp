@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "sluice/base/intrusive_list.hpp"
-#include "sluice/smb/server/core/event.hpp"
 #include "sluice/smb/server/core/loop_wait.hpp"
+#include "sluice/smb/server/core/one_shot_event.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/sync/atomics.hpp"
 
@@ -46,7 +46,7 @@ public:
 private:
     struct waiter {
         explicit waiter(io::io_multiplexer& loop) noexcept : all_gone(loop) {}
-        basic_event<bool, Atomics> all_gone;
+        basic_one_shot_event<bool, Atomics> all_gone;
         list_hook<waiter> link;
     };
 

@@ -21,7 +21,7 @@ enum class lock_rank : std::uint8_t { registry, session, open, file, client, lea
 struct lock_observer {
     static inline constinit void (*locking)(lock_rank rank, const void* which) noexcept = nullptr;
 
-    static void note(lock_rank rank, const void* which) noexcept {
+    static void record(lock_rank rank, const void* which) noexcept {
         if (locking != nullptr) [[unlikely]]
             locking(rank, which);
     }
@@ -40,7 +40,7 @@ public:
     void lock() noexcept SLUICE_ACQUIRE() {
         if constexpr (Checked) {
             held_mutexes::add(static_cast<unsigned>(Rank));
-            lock_observer::note(Rank, this);
+            lock_observer::record(Rank, this);
         }
         of_.lock();
     }

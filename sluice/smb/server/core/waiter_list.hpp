@@ -1,7 +1,7 @@
 #pragma once
 
 #include "sluice/base/intrusive_list.hpp"
-#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/one_shot_event.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 
 namespace sluice::smb::server {
@@ -15,7 +15,7 @@ class waiter_list;
 /// is in, under its mutex.
 class waiter {
 public:
-    explicit waiter(event<wire::nt_status>& woken) noexcept : woken_(woken) {}
+    explicit waiter(one_shot_event<wire::nt_status>& woken) noexcept : woken_(woken) {}
 
     /// Leaves the list that it is in, if any. Complexity: constant.
     inline void leave() noexcept;
@@ -25,7 +25,7 @@ public:
 
 private:
     friend class waiter_list;
-    event<wire::nt_status>& woken_;
+    one_shot_event<wire::nt_status>& woken_;
     waiter_list* in_ = nullptr;
     bool has_waited_ = false;
     list_hook<waiter> link_;
@@ -77,7 +77,7 @@ inline void waiter::leave() noexcept {
 template <class Monitor>
 class waiting {
 public:
-    waiting(Monitor& at, event<wire::nt_status>& woken) noexcept : at_(at), place_(woken) {}
+    waiting(Monitor& at, one_shot_event<wire::nt_status>& woken) noexcept : at_(at), place_(woken) {}
     waiting(const waiting&) = delete;
     waiting& operator=(const waiting&) = delete;
     ~waiting() {

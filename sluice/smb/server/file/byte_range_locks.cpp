@@ -14,19 +14,19 @@ namespace {
 }
 
 // Returns the range as other servers see it: to them, all bytes after a certain one are that one.
-[[nodiscard]] sync::byte_range as_peers_see(const sync::byte_range& where) noexcept {
+[[nodiscard]] sync::byte_range as_other_servers_see(const sync::byte_range& where) noexcept {
     return sync::byte_range::between(
         {std::min(where.first(), peer_byte_last), std::min(where.last(), peer_byte_last)});
 }
 
-struct stretch {
+struct segment {
     sync::byte_range where;
     peer_lock lock;
 };
 
 // A range, as other servers see it, as a row of stretches, each locked as strongly as the
 // strongest lock there.
-[[nodiscard]] std::vector<stretch> stretches_of(sync::range_lock& held, const sync::byte_range& seen) {
+[[nodiscard]] std::vector<segment> segments_of(sync::range_lock& held, const sync::byte_range& seen) {
     struct edge {
         std::uint64_t at;
         int shared;  // how many more from here on
@@ -39,14 +39,14 @@ struct stretch {
         [&](const sync::lock_conflict& one) {
             if (one.where.is_empty()) return true;
             const int is_shared = one.mode == sync::lock_mode::shared ? 1 : 0;
-            const sync::byte_range at = as_peers_see(one.where);
+            const sync::byte_range at = as_other_servers_see(one.where);
             edges.push_back({std::max(at.first(), seen.first()), is_shared, 1 - is_shared});
             if (at.last() < seen.last()) edges.push_back({at.last() + 1, -is_shared, is_shared - 1});
             return true;
         });
     std::ranges::sort(edges, {}, &edge::at);
 
-    std::vector<stretch> row;
+    std::vector<segment> row;
     edge now{.at = seen.first(), .shared = 0, .exclusive = 0};
     const auto end_at = [&](std::uint64_t last) {
         ENSURE(now.shared >= 0 and now.exclusive >= 0, "a lock ends after it has begun");
@@ -171,7 +171,8 @@ void byte_range_locks::release_all(const open& owner) noexcept {
 
 bool byte_range_locks::allows_read(const open& who, range where) noexcept {
     if (where.length == 0) return true;
-    if (peers_ != nullptr and not peers_->is_lockable(as_peers_see(bytes_at(where)), peer_lock::shared))
+    if (peers_ != nullptr and
+        not peers_->is_lockable(as_other_servers_see(bytes_at(where)), peer_lock::shared))
         return false;
     if (held_count_ == 0) return true;
     bool is_free = true;
@@ -182,7 +183,8 @@ bool byte_range_locks::allows_read(const open& who, range where) noexcept {
 
 bool byte_range_locks::allows_write(const open& who, range where) noexcept {
     if (where.length == 0) return true;
-    if (peers_ != nullptr and not peers_->is_lockable(as_peers_see(bytes_at(where)), peer_lock::exclusive))
+    if (peers_ != nullptr and
+        not peers_->is_lockable(as_other_servers_see(bytes_at(where)), peer_lock::exclusive))
         return false;
     if (held_count_ == 0) return true;
     bool is_free = true;
@@ -200,8 +202,8 @@ bool byte_range_locks::allows_write(const open& who, range where) noexcept {
 // same time, both may be refused.
 bool byte_range_locks::settle(const sync::byte_range& where) noexcept {
     if (where.is_empty()) return true;
-    return std::ranges::all_of(stretches_of(ranges_, as_peers_see(where)),
-                               [this](const stretch& one) { return peers_->lock(one.where, one.lock); });
+    return std::ranges::all_of(segments_of(ranges_, as_other_servers_see(where)),
+                               [this](const segment& one) { return peers_->lock(one.where, one.lock); });
 }
 
 std::size_t byte_range_locks::held_by(const open& owner) const noexcept {

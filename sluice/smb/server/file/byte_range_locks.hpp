@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/one_shot_event.hpp"
 #include "sluice/smb/server/file/peer_servers.hpp"
 #include "sluice/smb/server/report/snapshot.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
@@ -53,7 +53,7 @@ public:
     /// A lock that a request waits for. Lives in that request.
     struct waiter {
         lock wanted;
-        event<wire::nt_status>* granted;
+        one_shot_event<wire::nt_status>* granted;
         bool is_held = false;  // it has been granted, whatever else has set the event
     };
 
@@ -64,7 +64,7 @@ public:
 
     /// Coordinates the locks with other servers from now on, through `others`, which outlives this.
     /// Nothing is locked yet.
-    void tell(peer_file& others) noexcept {
+    void coordinate_with(peer_file& others) noexcept {
         peers_ = &others;
         publish();
     }

@@ -76,8 +76,8 @@ TEST_F(byte_range_locks_test, what_an_owner_shares_it_cannot_write_either) {
 
 TEST_F(byte_range_locks_test, waiters_are_granted_in_order_unless_they_conflict) {
     ASSERT_TRUE(exclusive(a, {0, 10}));
-    event<nt_status> first(*loop);
-    event<nt_status> second(*loop);
+    one_shot_event<nt_status> first(*loop);
+    one_shot_event<nt_status> second(*loop);
     byte_range_locks::waiter whole{.wanted = {&b, {0, 10}, true}, .granted = &first};
     byte_range_locks::waiter part{.wanted = {&b, {0, 1}, false}, .granted = &second};
     locks.enqueue(whole);
@@ -92,8 +92,8 @@ TEST_F(byte_range_locks_test, a_waiter_does_not_conflict_with_others) {
     open c;
     ASSERT_TRUE(exclusive(a, {0, 1}));
     ASSERT_TRUE(exclusive(a, {8, 1}));
-    event<nt_status> first(*loop);
-    event<nt_status> second(*loop);
+    one_shot_event<nt_status> first(*loop);
+    one_shot_event<nt_status> second(*loop);
     byte_range_locks::waiter whole{.wanted = {&b, {0, 10}, true}, .granted = &first};
     byte_range_locks::waiter end{.wanted = {&c, {8, 2}, true}, .granted = &second};
     locks.enqueue(whole);
@@ -125,7 +125,7 @@ TEST_F(byte_range_locks_test, several_are_locked_together_or_not_at_all) {
 TEST_F(byte_range_locks_test, a_waiter_counts_as_a_lock_that_will_be_held) {
     ASSERT_TRUE(exclusive(a, {0, 10}));
     ASSERT_TRUE(shared(b, {10, 1}));
-    event<nt_status> granted(*loop);
+    one_shot_event<nt_status> granted(*loop);
     byte_range_locks::waiter waiting{.wanted = {&b, {0, 10}, true}, .granted = &granted};
     locks.enqueue(waiting);
     EXPECT_EQ(locks.claims_of(b), 2U);
@@ -139,7 +139,7 @@ TEST_F(byte_range_locks_test, a_waiter_counts_as_a_lock_that_will_be_held) {
 
 TEST_F(byte_range_locks_test, a_cancelled_waiter_is_not_granted_a_lock) {
     ASSERT_TRUE(exclusive(a, {0, 10}));
-    event<nt_status> granted(*loop);
+    one_shot_event<nt_status> granted(*loop);
     byte_range_locks::waiter waiting{.wanted = {&b, {0, 10}, true}, .granted = &granted};
     locks.enqueue(waiting);
     granted.set(nt_status::cancelled);
@@ -152,8 +152,8 @@ TEST_F(byte_range_locks_test, a_cancelled_waiter_is_not_granted_a_lock) {
 TEST_F(byte_range_locks_test, closing_an_open_ends_its_waiters_and_serves_the_others) {
     open c;
     ASSERT_TRUE(exclusive(a, {0, 10}));
-    event<nt_status> of_a(*loop);
-    event<nt_status> of_c(*loop);
+    one_shot_event<nt_status> of_a(*loop);
+    one_shot_event<nt_status> of_c(*loop);
     byte_range_locks::waiter own{.wanted = {&a, {0, 1}, true}, .granted = &of_a};
     byte_range_locks::waiter others{.wanted = {&c, {0, 1}, true}, .granted = &of_c};
     locks.enqueue(own);
@@ -250,7 +250,7 @@ TEST_F(byte_range_locks_test, a_long_history_is_that_of_a_model_on_single_points
     struct waiting_request {
         explicit waiting_request(io::io_multiplexer& on, const byte_range_locks::lock& wanted)
             : granted(on), waiter{.wanted = wanted, .granted = &granted} {}
-        event<nt_status> granted;
+        one_shot_event<nt_status> granted;
         byte_range_locks::waiter waiter;
     };
     const std::uint32_t seed = std::random_device{}();

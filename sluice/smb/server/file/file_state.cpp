@@ -63,7 +63,7 @@ void file_state::remove(const file_section& held, open& one) noexcept {
     ENSURE(found != opens_.end(), "an open is removed once from its file");
     opens_.erase(found);
     table_.change_times.end_with(&one, key_);
-    if (may_have_changed(held)) note_change();
+    if (may_have_changed(held)) record_change();
 }
 
 void file_state::begin_write(const file_section& held) noexcept {
@@ -75,8 +75,8 @@ void file_state::end_write(const file_section& held) noexcept {
     ENSURE(held.is_of(*this), "a file is used in a section of its own");
     ENSURE(pending_writes_ != 0, "a write ends once");
     --pending_writes_;
-    note_ended_change();
-    note_change();
+    count_ended_change();
+    record_change();
 }
 
 void file_state::begin_change() noexcept {
@@ -88,8 +88,8 @@ void file_state::end_change() noexcept {
     const file_section held(*this);
     ENSURE(pending_changes_ != 0, "a change ends once");
     --pending_changes_;
-    note_ended_change();
-    note_change();
+    count_ended_change();
+    record_change();
 }
 
 bool file_state::may_have_changed(const file_section& held) const noexcept {
@@ -98,8 +98,8 @@ bool file_state::may_have_changed(const file_section& held) const noexcept {
 }
 
 // With opens, the state stays and counts the change itself.
-void file_state::note_change() noexcept {
-    if (opens_.empty()) table_.note_changed_file();
+void file_state::record_change() noexcept {
+    if (opens_.empty()) table_.count_changed_file();
 }
 
 bool file_state::is_delete_pending(const file_section& held) const noexcept {
@@ -162,26 +162,27 @@ share_mode_lock_bytes& file_state::peers_among(const file_section& held, peer_se
     if (not peers_) {
         ENSURE(locks_.is_empty(), "other servers are shown the file before bytes of it are locked");
         peers_.emplace(all.file(key_));
-        locks_.tell(peers_->file());
+        locks_.coordinate_with(peers_->file());
         ENSURE(base == nullptr or base->base == nullptr, "the file of a stream is not a stream");
         has_peers_.store(true, std::memory_order_release);  // pairs with has_peers()
     }
     return *peers_;
 }
 
-void file_state::add_caching_waiter(const file_section& held, event<wire::nt_status>& waiting) {
+void file_state::add_caching_waiter(const file_section& held, one_shot_event<wire::nt_status>& waiting) {
     ENSURE(held.is_of(*this), "a file is used in a section of its own");
     waiters_.push_back(&waiting);
 }
 
-void file_state::remove_caching_waiter(const file_section& held, event<wire::nt_status>& waiting) noexcept {
+void file_state::remove_caching_waiter(const file_section& held,
+                                       one_shot_event<wire::nt_status>& waiting) noexcept {
     ENSURE(held.is_of(*this), "a file is used in a section of its own");
     ENSURE(std::erase(waiters_, &waiting) == 1, "a waiter is in the list until it leaves");
 }
 
 void file_state::wake_caching_waiters(const file_section& held) noexcept {
     ENSURE(held.is_of(*this), "a file is used in a section of its own");
-    for (event<wire::nt_status>* waiting : waiters_)
+    for (one_shot_event<wire::nt_status>* waiting : waiters_)
         waiting->set(wire::nt_status::success);
 }
 

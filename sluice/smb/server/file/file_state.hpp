@@ -66,8 +66,8 @@ public:
 
     /// The events of requests that wait until caching of the file has changed, or an open has gone.
     /// Such a change sets all of them.
-    void add_caching_waiter(const file_section& held, event<wire::nt_status>& waiting);
-    void remove_caching_waiter(const file_section& held, event<wire::nt_status>& waiting) noexcept;
+    void add_caching_waiter(const file_section& held, one_shot_event<wire::nt_status>& waiting);
+    void remove_caching_waiter(const file_section& held, one_shot_event<wire::nt_status>& waiting) noexcept;
     void wake_caching_waiters(const file_section& held) noexcept;
 
     /// Change times that clients have set; of all files. A monitor of its own.
@@ -91,7 +91,7 @@ public:
     /// Returns how many writes and other changes have ended. A status is not current if the number
     /// has changed since the status was requested. Any thread, without the mutex.
     [[nodiscard]] std::uint32_t ended_changes() const noexcept {
-        return ended_changes_.load(std::memory_order_seq_cst);  // pairs with note_ended_change()
+        return ended_changes_.load(std::memory_order_seq_cst);  // pairs with count_ended_change()
     }
     /// Returns whether the status that a lookup has found may be outdated: since this exists, a
     /// client has changed the file, or is about to. See file_table::changed_files() for the time
@@ -154,8 +154,8 @@ private:
     friend class file_section;
     friend class file_table;
 
-    void note_change() noexcept;
-    void note_ended_change() noexcept {
+    void record_change() noexcept;
+    void count_ended_change() noexcept {
         ended_changes_.fetch_add(1, std::memory_order_seq_cst);  // pairs with ended_changes()
     }
 
@@ -169,7 +169,7 @@ private:
     peer_claim goes_;
     std::pmr::vector<open*> opens_;
     byte_range_locks locks_;
-    std::vector<event<wire::nt_status>*> waiters_;
+    std::vector<one_shot_event<wire::nt_status>*> waiters_;
     // They hold this; none once the removal has taken them.
     std::vector<std::shared_ptr<open>> removers_;
     std::uint32_t pending_writes_ = 0;
@@ -272,7 +272,7 @@ public:
     /// as before a lookup, and the file's own state says not may_have_changed(), the status that
     /// the lookup has found is current.
     [[nodiscard]] std::uint64_t changed_files() const noexcept {
-        return changed_files_.load(std::memory_order_seq_cst);  // pairs with note_changed_file()
+        return changed_files_.load(std::memory_order_seq_cst);  // pairs with count_changed_file()
     }
 
     /// Change times that clients have set of open files.
@@ -310,7 +310,7 @@ private:
         SLUICE_REQUIRES(in.mutex);
     [[nodiscard]] std::shared_ptr<file_state> of_in(shard& in, const vfs::file_key& key)
         SLUICE_REQUIRES(in.mutex);
-    void note_changed_file() noexcept {
+    void count_changed_file() noexcept {
         changed_files_.fetch_add(1, std::memory_order_seq_cst);  // pairs with changed_files()
     }
     static void add_to(shard& in, file_state& one, const vfs::file_key& key) SLUICE_REQUIRES(in.mutex);

@@ -97,7 +97,7 @@ TEST(naming_states, give_several_loops_the_same_state_of_a_domain) {
     naming_states all;
     run_at_once(threads, [&](std::size_t) {
         for (std::uint64_t i = 0; i != rounds; ++i)
-            all.of(static_cast<std::uint32_t>(i % 5)).note_removal();
+            all.of(static_cast<std::uint32_t>(i % 5)).count_removal();
     });
     EXPECT_EQ(all.size(), 5U);
     EXPECT_EQ(all.of(0).removals(), threads * rounds / 5);

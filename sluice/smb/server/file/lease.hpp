@@ -105,7 +105,7 @@ public:
     std::optional<wire::lease_key> parent_key;
     /// How many replies that grant the lease, or reply to an answer of its
     /// holder, are not sent yet.
-    std::uint32_t untold_grants = 0;
+    std::uint32_t unsent_grants = 0;
     /// A notification that follows the last of these. While there is one, the lease is not raised.
     std::optional<break_notice> parked;
     /// A break of it was decided, and is about to be sent (decided_breaks).
@@ -114,7 +114,7 @@ public:
     std::optional<timer_queue::entry> time_limit;
     /// How many notifications of breaks have been decided. By this number, what follows a decision,
     /// its time limit and the check of its delivery, detects that it is outdated.
-    std::uint32_t breaks_told = 0;
+    std::uint32_t breaks_decided = 0;
 
 private:
     kind kind_;

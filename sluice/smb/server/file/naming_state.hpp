@@ -30,23 +30,23 @@ public:
     /// again after joining: if it is the same, the file that the lookup has found was there
     /// when the CREATE joined.
     [[nodiscard]] std::uint64_t removals() const noexcept {
-        return removals_.load(std::memory_order_seq_cst);  // pairs with note_removal()
+        return removals_.load(std::memory_order_seq_cst);  // pairs with count_removal()
     }
     /// A file has been removed or replaced. Called before the file table forgets it.
-    void note_removal() noexcept {
+    void count_removal() noexcept {
         removals_.fetch_add(1, std::memory_order_seq_cst);  // pairs with removals()
-        note_change();
+        record_change();
     }
 
     /// How many changes of names have ended: creations, renames, links and removals. Each changes
     /// the times of a directory. The status of a directory is current if the number is the same as
     /// before it was asked for.
     [[nodiscard]] std::uint64_t changes() const noexcept {
-        return changes_.load(std::memory_order_seq_cst);  // pairs with note_change()
+        return changes_.load(std::memory_order_seq_cst);  // pairs with record_change()
     }
     /// A change of a name has ended. Called before the client that made it has its reply.
     // With changes().
-    void note_change() noexcept { changes_.fetch_add(1, std::memory_order_seq_cst); }
+    void record_change() noexcept { changes_.fetch_add(1, std::memory_order_seq_cst); }
 
 private:
     pending_creates creates_;

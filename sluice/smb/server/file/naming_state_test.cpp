@@ -12,7 +12,7 @@ constexpr vfs::file_key directory{.volume = 1, .file = 2};
 class pending_creates_test : public testing::Test {
 protected:
     std::unique_ptr<io::io_multiplexer> loop = io::make_epoll_multiplexer().value();
-    event<wire::nt_status> woken{*loop};
+    one_shot_event<wire::nt_status> woken{*loop};
     pending_creates creates;
 };
 
@@ -84,16 +84,16 @@ TEST(naming_states, each_domain_has_one_state) {
 TEST(naming_state, removal_count_rises_with_each_removal) {
     naming_state state;
     EXPECT_EQ(state.removals(), 0U);
-    state.note_removal();
+    state.count_removal();
     EXPECT_EQ(state.removals(), 1U);
 }
 
 TEST(naming_state, change_count_rises_with_removals_and_all_other_changes_of_names) {
     naming_state state;
-    state.note_change();
+    state.record_change();
     EXPECT_EQ(state.changes(), 1U);
     EXPECT_EQ(state.removals(), 0U);
-    state.note_removal();
+    state.count_removal();
     EXPECT_EQ(state.changes(), 2U);
 }
 

@@ -47,7 +47,7 @@ private:
 /// Thread safety: as share_entry.
 class name_right {
 public:
-    explicit name_right(event<wire::nt_status>& woken) noexcept : woken_(woken) {}
+    explicit name_right(one_shot_event<wire::nt_status>& woken) noexcept : woken_(woken) {}
     ~name_right() { ENSURE(at_ == nullptr, "a right to a name is released before it is destroyed"); }
 
     /// Returns whether it has been granted and not released: what a woken waiter asks.
@@ -55,7 +55,7 @@ public:
 
 private:
     friend class open_protocol;
-    event<wire::nt_status>& woken_;
+    one_shot_event<wire::nt_status>& woken_;
     open_protocol* at_ = nullptr;  // while queued or held; the file or stream to remove, or to mark
     bool removes_ = false;
     bool is_held_ = false;

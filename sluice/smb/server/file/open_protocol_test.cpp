@@ -52,8 +52,8 @@ protected:
     }
 
     std::unique_ptr<io::io_multiplexer> loop = io::make_epoll_multiplexer().value();
-    event<wire::nt_status> woken{*loop};
-    event<wire::nt_status> granted{*loop};
+    one_shot_event<wire::nt_status> woken{*loop};
+    one_shot_event<wire::nt_status> granted{*loop};
     open_protocol file;
     open_protocol stream{&file};
     share_entry first;

@@ -12,15 +12,15 @@ using wire::operator|=;
 
 namespace {
 
-struct way_of_access {
+struct access_kind {
     share_access what;
     share_mode_lock_byte used;
     share_mode_lock_byte denied;
 };
 constexpr std::array ways{
-    way_of_access{share_access::read, share_mode_lock_byte::reads, share_mode_lock_byte::denies_reading},
-    way_of_access{share_access::write, share_mode_lock_byte::writes, share_mode_lock_byte::denies_writing},
-    way_of_access{share_access::remove, share_mode_lock_byte::removes, share_mode_lock_byte::denies_removing},
+    access_kind{share_access::read, share_mode_lock_byte::reads, share_mode_lock_byte::denies_reading},
+    access_kind{share_access::write, share_mode_lock_byte::writes, share_mode_lock_byte::denies_writing},
+    access_kind{share_access::remove, share_mode_lock_byte::removes, share_mode_lock_byte::denies_removing},
 };
 
 template <class Visit>
@@ -40,7 +40,7 @@ peer_terms terms_of(const sharing& open) noexcept {
     const share_access needs = needs_of(open.access);
     // An open that neither reads, writes nor removes conflicts with no other, whatever it denies.
     if (needs == share_access::none) return terms;
-    for (const way_of_access& way : ways) {
+    for (const access_kind& way : ways) {
         if (wire::has(needs, way.what)) {
             terms.up |= way.used;
             terms.unless |= way.denied;
@@ -72,11 +72,11 @@ peer_terms terms_of_file(const sharing& file) noexcept {
 result<share_mode_lock_byte> share_mode_lock_bytes::claim(const peer_terms& terms,
                                                           peer_claim& into) noexcept {
     ENSURE(terms.up != share_mode_lock_byte::none, "a claim has a lock byte");
-    const result<share_mode_lock_byte> in_the_way = file_->raise(terms.up, terms.unless);
-    if (not in_the_way or *in_the_way != share_mode_lock_byte::none) return in_the_way;
+    const result<share_mode_lock_byte> conflicting = file_->raise(terms.up, terms.unless);
+    if (not conflicting or *conflicting != share_mode_lock_byte::none) return conflicting;
     for_each_bit(terms.up, [&](unsigned bit) { ++claims_[bit]; });
     into = peer_claim(*this, terms.up);
-    return in_the_way;
+    return conflicting;
 }
 
 void share_mode_lock_bytes::cancel(share_mode_lock_byte down) noexcept {

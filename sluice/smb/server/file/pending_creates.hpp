@@ -91,7 +91,8 @@ private:
 /// A waiter for a pending name that leaves when it is destroyed.
 class pending_create_waiting {
 public:
-    pending_create_waiting(pending_creates& at, const name_key& name, event<wire::nt_status>& woken) noexcept
+    pending_create_waiting(pending_creates& at, const name_key& name,
+                           one_shot_event<wire::nt_status>& woken) noexcept
         : at_(at), name_(name), place_(woken) {}
     pending_create_waiting(const pending_create_waiting&) = delete;
     pending_create_waiting& operator=(const pending_create_waiting&) = delete;

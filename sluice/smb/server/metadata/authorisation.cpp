@@ -19,7 +19,7 @@ namespace {
     return by.tree.volume().identity().acts_as;
 }
 
-[[nodiscard]] vfs::metadata status_or_nobodys(vfs::node& file) noexcept {
+[[nodiscard]] vfs::metadata status_or_default(vfs::node& file) noexcept {
     return file.status().value_or(vfs::metadata{.user_id = ~0U, .group_id = ~0U});
 }
 
@@ -87,7 +87,7 @@ namespace {
 }  // namespace
 
 security_descriptor security_of(const accessor& by, vfs::node& file) {
-    const vfs::metadata status = status_or_nobodys(file);
+    const vfs::metadata status = status_or_default(file);
     auto stored = stored_security(by, file, status);
     if (stored and *stored) return **std::move(stored);
     security_descriptor fallback = default_for(by, status);
@@ -96,7 +96,7 @@ security_descriptor security_of(const accessor& by, vfs::node& file) {
 }
 
 access_mask rights_to(const accessor& by, vfs::node& file) noexcept {
-    return rights_to(by, file, status_or_nobodys(file));
+    return rights_to(by, file, status_or_default(file));
 }
 
 access_mask rights_to(const accessor& by, vfs::node& file, const vfs::metadata& status) noexcept {

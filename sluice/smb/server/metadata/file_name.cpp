@@ -41,11 +41,11 @@ public:
     // Windows refuses "x\..\y" at the front of a path, but not further on ([MS-SMB2] 3.3.5.9).
     [[nodiscard]] nt_status add(std::string_view component) {
         if (component == ".") return nt_status::success;
-        const bool goes_up = component == "..";
+        const bool is_parent = component == "..";
         ++components_;
-        if (goes_up and path_.empty()) return nt_status::object_path_syntax_bad;
-        if (goes_up and components_ == 2) return nt_status::invalid_parameter;
-        if (goes_up) {
+        if (is_parent and path_.empty()) return nt_status::object_path_syntax_bad;
+        if (is_parent and components_ == 2) return nt_status::invalid_parameter;
+        if (is_parent) {
             const std::size_t slash = path_.rfind('/');
             path_.resize(slash == std::string_view::npos ? 0 : slash);
             return nt_status::success;

@@ -27,16 +27,16 @@ bool keeps_after(const requested_time& wish, bool keeps) noexcept {
     return keeps;
 }
 
-time_keeper::time_keeper(open& of, const kept_times& kept) noexcept : of_(of), kept_(kept) {
+time_preserver::time_preserver(open& of, const kept_times& kept) noexcept : of_(of), kept_(kept) {
     if (kept_.changed) shown_ = of_.file->shown_change_time();
 }
 
-void time_keeper::ask() noexcept {
+void time_preserver::ask() noexcept {
     ENSURE(is_needed() and not before_, "the times to keep are asked for once, before the change");
     if (const result<vfs::metadata> status = of_.node->status()) before_ = *status;
 }
 
-void time_keeper::restore() noexcept {
+void time_preserver::restore() noexcept {
     if (not before_) return;
     const auto if_kept = [](bool is_kept, vfs::time_point when) {
         return is_kept ? std::optional(when) : std::nullopt;
@@ -48,7 +48,7 @@ void time_keeper::restore() noexcept {
     if (const result<vfs::metadata> status = of_.node->status()) changed_after_ = status->changed;
 }
 
-void time_keeper::note(const open* until_end_of) noexcept {
+void time_preserver::record(const open* until_end_of) noexcept {
     if (not changed_after_ or of_.has_ended()) return;
     ENSURE(kept_.changed and before_, "a change time is kept as it was asked for");
     const bool was_shown = shown_ and shown_->of_host == before_->changed;

@@ -34,18 +34,18 @@ struct requested_time {
 [[nodiscard]] bool keeps_after(const requested_time& wish, bool keeps) noexcept;
 
 /// Keeps times of a file as they are during a change of it: ask() before the change, restore()
-/// after it, note() last. A failure is no reason to fail the change.
+/// after it, record() last. A failure is no reason to fail the change.
 ///
 /// ask() and restore() touch only the node, and block for the file system; the others are for the
 /// loop. Lifetime: the open outlives it. Thread safety: one call at a time; restore() as
 /// node::change.
-class time_keeper {
+class time_preserver {
 public:
     /// Keeps the times that the open keeps.
-    explicit time_keeper(open& of) noexcept : time_keeper(of, of.kept()) {}
-    time_keeper(open& of, const kept_times& kept) noexcept;
-    time_keeper(const time_keeper&) = delete;
-    time_keeper& operator=(const time_keeper&) = delete;
+    explicit time_preserver(open& of) noexcept : time_preserver(of, of.kept()) {}
+    time_preserver(open& of, const kept_times& kept) noexcept;
+    time_preserver(const time_preserver&) = delete;
+    time_preserver& operator=(const time_preserver&) = delete;
 
     /// Returns whether there is anything to keep.
     [[nodiscard]] bool is_needed() const noexcept { return kept_.any(); }
@@ -56,7 +56,7 @@ public:
     void restore() noexcept;
     /// Has the kept change time shown. `until_end_of`: until then; null: for as long as the file is
     /// open.
-    void note(const open* until_end_of = nullptr) noexcept;
+    void record(const open* until_end_of = nullptr) noexcept;
 
 private:
     open& of_;

@@ -35,16 +35,16 @@ public:
     [[nodiscard]] io::task<wire::nt_status> wait() noexcept {
         io::task<wire::nt_status> waiting = by_.wait(granted_);
         const wire::nt_status outcome = co_await std::move(waiting);
-        note(at_.is_held_by(place_));
+        record(at_.is_held_by(place_));
         co_return is_taken_ ? wire::nt_status::success : outcome;
     }
 
 private:
     change_turn(request& by, fifo_lock& at, file_state* changed) noexcept
         : by_(by), at_(at), file_(changed), granted_(by.loop()), place_(granted_) {
-        note(at_.lock(place_));
+        record(at_.lock(place_));
     }
-    void note(bool is_taken) noexcept {
+    void record(bool is_taken) noexcept {
         is_taken_ = is_taken;
         if (is_taken and file_ != nullptr) file_->begin_change();
     }
@@ -52,7 +52,7 @@ private:
     request& by_;
     fifo_lock& at_;
     file_state* const file_;  // null: not a change of one
-    event<wire::nt_status> granted_;
+    one_shot_event<wire::nt_status> granted_;
     fifo_lock::place place_;
     bool is_taken_ = false;
 };
@@ -88,8 +88,9 @@ template <std::invocable Call>
     co_return co_await r.call(one, std::move(call));
 }
 
-/// The calls of a time_keeper around a write, which is not a call. Suspends.
-[[nodiscard]] inline io::task<void> ask_kept_times(request& r, const open& of, time_keeper& times) noexcept {
+/// The calls of a time_preserver around a write, which is not a call. Suspends.
+[[nodiscard]] inline io::task<void> ask_kept_times(request& r, const open& of,
+                                                   time_preserver& times) noexcept {
     const auto call = [&times] {
         times.ask();
         return wire::nt_status::success;
@@ -97,13 +98,13 @@ template <std::invocable Call>
     if (times.is_needed()) (void)co_await r.call(of, call);
 }
 [[nodiscard]] inline io::task<void> restore_kept_times(request& r, const open& of,
-                                                       time_keeper& times) noexcept {
+                                                       time_preserver& times) noexcept {
     const auto call = [&times] {
         times.restore();
         return wire::nt_status::success;
     };
     if (times.is_needed()) (void)co_await call_in_turn(r, of, call);
-    times.note();
+    times.record();
 }
 
 /// The same as call_in_turn for a change through an open: times that it keeps (kept_times) are as
@@ -111,14 +112,14 @@ template <std::invocable Call>
 template <std::invocable Call>
 [[nodiscard]] io::task<std::invoke_result_t<Call&>> change_in_turn(request& r, open& one,
                                                                    Call call) noexcept {
-    time_keeper times(one);
+    time_preserver times(one);
     auto done = co_await call_in_turn(r, one, [&] {
         if (times.is_needed()) times.ask();
         auto outcome = call();
         times.restore();
         return outcome;
     });
-    times.note();
+    times.record();
     co_return done;
 }
 

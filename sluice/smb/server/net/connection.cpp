@@ -72,7 +72,7 @@ io::task<void> connection::run() noexcept {
 void connection::begin_closing() noexcept {
     ENSURE(loop().is_owner(), "a connection closes on its home loop");
     is_closing_.store(true, std::memory_order_relaxed);
-    if (admitted.handle != nullptr) admitted.handle->note_closing();
+    if (admitted.handle != nullptr) admitted.handle->set_closing();
 }
 
 // Sessions with other channels continue, and these channels stay with them until the requests in
@@ -114,16 +114,16 @@ void connection::forget(channel& ended) noexcept {
     remember(*held);
 }
 
-void connection::note_stuck(std::uint64_t at) noexcept {
+void connection::record_stuck(std::uint64_t at) noexcept {
     ENSURE(at <= writer_.queued_bytes() or at == ~std::uint64_t{0}, "a message ends within the queued bytes");
     stuck_at_ = at;
-    see_whether_stuck();
+    check_stuck();
 }
 
-void connection::see_whether_stuck() noexcept {
+void connection::check_stuck() noexcept {
     ENSURE(loop().is_owner(), "a connection asks for its own deliveries");
     if (stuck_at_ and has_delivered(*stuck_at_)) stuck_at_.reset();
-    admitted.handle->note_stuck(stuck_at_.has_value());
+    admitted.handle->record_stuck(stuck_at_.has_value());
 }
 
 void connection::close(std::string_view why) noexcept {

@@ -65,7 +65,7 @@ public:
 
     /// Returns whether the client has closed the connection but its channels are not yet removed.
     /// The home loop.
-    [[nodiscard]] bool has_loss_to_notice() const noexcept {
+    [[nodiscard]] bool has_unprocessed_loss() const noexcept {
         return not has_lost_channels_ and socket_.is_peer_closed();
     }
 
@@ -129,7 +129,7 @@ public:
             }
             // relaxed: a number, that orders nothing.
             end->store(self.writer_.queued_bytes(), std::memory_order_relaxed);
-            if (self.stuck_at_) self.see_whether_stuck();
+            if (self.stuck_at_) self.check_stuck();
             if (counted) self.end_when_sent(std::move(counted));
         });
     }
@@ -142,7 +142,7 @@ public:
     }
     /// An unsolicited message, which ends there, is not delivered: until it is, no
     /// more are to go this way.
-    void note_stuck(std::uint64_t at) noexcept;
+    void record_stuck(std::uint64_t at) noexcept;
 
     /// Waits until a large reply would soon be sent; see frame_writer::has_room().
     [[nodiscard]] io::task<void> room_to_send() noexcept { return writer_.has_room(); }
@@ -153,7 +153,7 @@ public:
 
 private:
     void end_when_sent(pending_break counted) noexcept;
-    void see_whether_stuck() noexcept;
+    void check_stuck() noexcept;
     void begin_closing() noexcept;
     void remember(const channel& ended) noexcept;
     void lose_channels() noexcept;

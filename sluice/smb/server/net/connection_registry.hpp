@@ -38,11 +38,11 @@ public:
     /// Whether it is closing: it sends nothing more. The home loop changes it.
     // relaxed: only the flag is read; its consequences happen on the home loop.
     [[nodiscard]] bool is_closing() const noexcept { return is_closing_.load(std::memory_order_relaxed); }
-    void note_closing() noexcept { is_closing_.store(true, std::memory_order_relaxed); }
+    void set_closing() noexcept { is_closing_.store(true, std::memory_order_relaxed); }
     /// Whether the last unsolicited message was not delivered when the home loop looked last: no
     /// more are to go this way.
     [[nodiscard]] bool is_stuck() const noexcept { return is_stuck_.load(std::memory_order_relaxed); }
-    void note_stuck(bool now) noexcept { is_stuck_.store(now, std::memory_order_relaxed); }
+    void record_stuck(bool now) noexcept { is_stuck_.store(now, std::memory_order_relaxed); }
 
 private:
     server_loop& home_;

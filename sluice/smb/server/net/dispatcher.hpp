@@ -42,8 +42,8 @@ struct dispatcher {
     void (*end_channel)(server_context& host, channel& ending) noexcept;
     /// See end_open_of() (operation/open_closer.hpp).
     bool (*end_open_of)(server_context& host, open& one, const session* of) noexcept;
-    /// See end_untold_grant() (operation/lease_breaks.hpp).
-    void (*end_untold_grant)(server_context& host, const std::shared_ptr<lease>& of) noexcept;
+    /// See end_unsent_grant() (operation/lease_breaks.hpp).
+    void (*end_unsent_grant)(server_context& host, const std::shared_ptr<lease>& of) noexcept;
 };
 
 }  // namespace sluice::smb::server

@@ -48,7 +48,7 @@ std::span<std::byte> frame_reader::room_to_stage() noexcept {
     return all.first(last_was_large_ ? bytes_before_large : all.size()).subspan(end_);
 }
 
-void frame_reader::note_staged(std::size_t bytes) noexcept {
+void frame_reader::record_staged(std::size_t bytes) noexcept {
     end_ += bytes;
     ENSURE(end_ <= (many_ ? many_.size() : few_.size()), "no more is received than there is room for");
     if (not last_was_large_) many_come_ = end_ >= few_bytes;
@@ -63,7 +63,7 @@ io::task<result<pool_buffer>> frame_reader::next(std::size_t bytes_max) noexcept
             if (end_ == 0) co_return pool_buffer{};
             co_return failure({EPROTO, "receive a frame: the stream ended within its length"});
         }
-        note_staged(*got);
+        record_staged(*got);
     }
     const std::byte* const prefix = staged() + begin_;
     const std::size_t length = std::to_integer<std::size_t>(prefix[1]) << 16 |

@@ -12,7 +12,7 @@
 #include "sluice/io/stream/socket_handle.hpp"
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/io/task/task.hpp"
-#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/one_shot_event.hpp"
 #include "sluice/smb/server/core/published_counter.hpp"
 #include "sluice/smb/server/core/ring_queue.hpp"
 #include "sluice/smb/server/net/reply_payload.hpp"
@@ -42,7 +42,7 @@ private:
     [[nodiscard]] io::task<result<std::size_t>> read_some(std::span<std::byte> into) noexcept;
     [[nodiscard]] std::span<std::byte> room_to_stage() noexcept;
     [[nodiscard]] const std::byte* staged() const noexcept { return many_ ? many_.data() : few_.data(); }
-    void note_staged(std::size_t bytes) noexcept;
+    void record_staged(std::size_t bytes) noexcept;
 
     io::socket_handle& socket_;
     io::receive_low_water low_water_;

@@ -121,7 +121,7 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<c
 io::task<nt_status> connection::serve(request& r) noexcept {
     loop_activity::begin(loop_work{.command = r.header().command});
     if (stuck_at_) [[unlikely]]
-        see_whether_stuck();
+        check_stuck();
     const nt_status refused = authorise(r);
     if (refused != nt_status::success) co_return refused;
     ENSURE(r.session == nullptr or r.channel->session == r.session,
@@ -135,10 +135,10 @@ io::task<nt_status> connection::serve(request& r) noexcept {
         loop_activity::begin(loop_work{.command = r.header().command, .domain = r.tree->target->domain()});
     const nt_status status = co_await rule->serve(r);
     if (host_.breaks.any()) {
-        io::task<void> telling = host_.breaks.none_left(loop());
-        co_await std::move(telling);
+        io::task<void> breaks_sent = host_.breaks.none_left(loop());
+        co_await std::move(breaks_sent);
     }
-    if (r.lateness()) co_return *r.lateness();
+    if (r.stale_status()) co_return *r.stale_status();
     // A path beyond a mount that the command does not look for there.
     if (status == nt_status::retry) co_return nt_status::not_same_device;
     // A request related to an open that was never created fails as its CREATE did ([MS-SMB2]

@@ -9,7 +9,7 @@
 #include "sluice/base/byte_cursor.hpp"
 #include "sluice/smb/auth/cipher/signing.hpp"
 #include "sluice/smb/server/net/reply_payload.hpp"
-#include "sluice/smb/server/net/untold_grant.hpp"
+#include "sluice/smb/server/net/unsent_grant.hpp"
 #include "sluice/smb/wire/message/compound.hpp"
 #include "sluice/smb/wire/message/frame.hpp"
 #include "sluice/smb/wire/message/header.hpp"
@@ -66,7 +66,7 @@ struct finished_reply {
     std::optional<reply_signer> signed_by;  // none: not signed
     std::shared_ptr<channel> hashed_by;     // not null: goes into the keys being
                                             // made, with its signature
-    std::optional<untold_grant> grants{};   // ends when the reply has been sent
+    std::optional<unsent_grant> grants{};   // ends when the reply has been sent
 
     [[nodiscard]] std::size_t message_bytes() const noexcept {
         return head.size() - wire::frame_prefix_bytes + payload.size();

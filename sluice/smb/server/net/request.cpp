@@ -64,17 +64,17 @@ bool request::comes_in_sequence(const std::shared_ptr<open>& to) noexcept {
         return true;
     }
     if (not is_refused_when_late(header().command)) return true;
-    lateness_ = wire::nt_status::file_not_available;
+    stale_status_ = wire::nt_status::file_not_available;
     return false;
 }
 
-bool request::affords(std::uint64_t payload_bytes) const noexcept {
+bool request::charge_covers(std::uint64_t payload_bytes) const noexcept {
     if (not wire::has(replier_.agreed.capabilities, wire::capabilities::large_mtu))
         return payload_bytes <= limits::transfer_bytes_max_single_credit;
     return wire::credit_charge_of(payload_bytes) <= std::max<std::uint64_t>(header().credit_charge, 1);
 }
 
-io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept {
+io::task<wire::nt_status> request::pend(one_shot_event<wire::nt_status>& until) noexcept {
     ENSURE(loop().is_owner() and link.is_linked(), "a request waits on its loop, in its connection's list");
     if (interrupted_) co_return *interrupted_;
     // A request that opens a file, or sets or removes a name, waits for caches to be broken, which
@@ -84,21 +84,21 @@ io::task<wire::nt_status> request::pend(event<wire::nt_status>& until) noexcept 
     if (not until.is_set() and not is_last_of_frame and not ends_in_time)
         co_return wire::nt_status::internal_error;
     if (host().breaks.any()) {
-        io::task<void> telling = host().breaks.none_left(loop());
-        co_await std::move(telling);
+        io::task<void> breaks_sent = host().breaks.none_left(loop());
+        co_await std::move(breaks_sent);
         if (interrupted_) co_return *interrupted_;
     }
-    const bool is_told = is_last_of_frame and not names;
+    const bool wants_interim = is_last_of_frame and not names;
     if (not until.is_set() and not replier_.count_pending(*this))
         co_return wire::nt_status::insufficient_resources;
     if (not until.is_set()) replier_.send_earlier_replies(*this);
-    if (not until.is_set() and is_told and async_id == 0 and not replier_.send_interim(*this))
+    if (not until.is_set() and wants_interim and async_id == 0 and not replier_.send_interim(*this))
         co_return wire::nt_status::insufficient_resources;
     io::task<wire::nt_status> waiting = wait(until);
     co_return co_await std::move(waiting);
 }
 
-io::task<wire::nt_status> request::wait(event<wire::nt_status>& until) noexcept {
+io::task<wire::nt_status> request::wait(one_shot_event<wire::nt_status>& until) noexcept {
     if (interrupted_) co_return *interrupted_;
     ENSURE(waits_for_ == nullptr, "a request waits for one event at a time");
     waits_for_ = &until;

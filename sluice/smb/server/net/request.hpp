@@ -5,8 +5,8 @@
 
 #include "sluice/base/intrusive_list.hpp"
 #include "sluice/io/task/task.hpp"
-#include "sluice/smb/server/core/event.hpp"
 #include "sluice/smb/server/core/loop_wait.hpp"
+#include "sluice/smb/server/core/one_shot_event.hpp"
 #include "sluice/smb/server/net/file_call.hpp"
 #include "sluice/smb/server/net/replier.hpp"
 #include "sluice/smb/server/net/reply.hpp"
@@ -66,11 +66,11 @@ public:
     [[nodiscard]] std::shared_ptr<open> find_open(const wire::file_id& named) noexcept;
 
     /// FILE_NOT_AVAILABLE if find_open() found the request to be from before its channel failed.
-    [[nodiscard]] std::optional<wire::nt_status> lateness() const noexcept { return lateness_; }
+    [[nodiscard]] std::optional<wire::nt_status> stale_status() const noexcept { return stale_status_; }
 
     /// Returns whether the credit charge covers that many bytes of payload, requested or sent
     /// ([MS-SMB2] 3.3.5.2.5).
-    [[nodiscard]] bool affords(std::uint64_t payload_bytes) const noexcept;
+    [[nodiscard]] bool charge_covers(std::uint64_t payload_bytes) const noexcept;
 
     /// `co_await r.call(one, [&] { return ask(*one.node); })`: carries out a file-system call.
     /// `call` returns an nt_status, or a std::expected with one; it touches its arguments, the node
@@ -91,7 +91,7 @@ public:
 
     /// Waits for an event that another request sets soon. An interrupt sets it as well. Returns
     /// its value. Suspends.
-    [[nodiscard]] io::task<wire::nt_status> wait(event<wire::nt_status>& until) noexcept;
+    [[nodiscard]] io::task<wire::nt_status> wait(one_shot_event<wire::nt_status>& until) noexcept;
 
     /// Waits for `until`. First sends an interim reply, [MS-SMB2] 3.3.4.2, except for a message
     /// that is not the last of its frame, and for a rename: clients rename in the middle of a
@@ -99,7 +99,7 @@ public:
     /// or connection, set the event to `cancelled`. Returns INSUFFICIENT_RESOURCES at once when too
     /// many requests of the connection wait, and INTERNAL_ERROR, as Windows does, for a request
     /// that may wait indefinitely with other messages after it. Suspends.
-    [[nodiscard]] io::task<wire::nt_status> pend(event<wire::nt_status>& until) noexcept;
+    [[nodiscard]] io::task<wire::nt_status> pend(one_shot_event<wire::nt_status>& until) noexcept;
     /// Ends the waits in pend() and wait(), the present one and later ones, and withdraws the calls
     /// that have not begun.
     void interrupt(wire::nt_status why) noexcept;
@@ -136,7 +136,7 @@ public:
     std::uint64_t async_id = 0;             // not zero: an interim reply was sent
     reply_batch* replies_before = nullptr;  // for its frame
     /// The caching that its reply grants: breaks of it wait until the reply is sent.
-    std::optional<untold_grant> grants;
+    std::optional<unsent_grant> grants;
 
 private:
     friend class connection;
@@ -146,10 +146,10 @@ private:
     server::connection& connection_;  // the same object
     wire::message_view message_;
     compound_state& compound_;
-    event<wire::nt_status>* waits_for_ = nullptr;
+    one_shot_event<wire::nt_status>* waits_for_ = nullptr;
     io::call_withdrawal withdrawal_;
     std::optional<wire::nt_status> interrupted_;
-    std::optional<wire::nt_status> lateness_;
+    std::optional<wire::nt_status> stale_status_;
     std::optional<reply_signer> signs_reply_;
     std::shared_ptr<open> in_sequence_of_;  // where it counts as in flight
 

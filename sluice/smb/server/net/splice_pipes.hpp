@@ -20,7 +20,7 @@ public:
     splice_pipes() noexcept = default;
     splice_pipes(const splice_pipes&) = delete;
     splice_pipes& operator=(const splice_pipes&) = delete;
-    ~splice_pipes() { ENSURE(lent_ == 0, "pipes are returned before their owner is destroyed"); }
+    ~splice_pipes() { ENSURE(in_use_ == 0, "pipes are returned before their owner is destroyed"); }
 
     /// Holds a pipe while it exists; or none, and then the transfer is made without one (a seventh
     /// slower).
@@ -46,20 +46,20 @@ private:
         if (not kept_.empty()) {
             taken.emplace(std::move(kept_.back()));
             kept_.pop_back();
-        } else if (lent_ < pipes_max) {
+        } else if (in_use_ < pipes_max) {
             if (auto made = io::splice_pipe::create()) taken.emplace(*std::move(made));
         }
-        if (taken) ++lent_;
+        if (taken) ++in_use_;
         return taken;
     }
     void release(io::splice_pipe pipe) noexcept {
-        --lent_;
+        --in_use_;
         pipe.discard();  // its transfer may have been cut short
         kept_.push_back(std::move(pipe));
     }
 
     std::vector<io::splice_pipe> kept_;
-    std::size_t lent_ = 0;
+    std::size_t in_use_ = 0;
 };
 
 }  // namespace sluice::smb::server

@@ -25,19 +25,19 @@ public:
         constexpr std::uint16_t ahead_max = 0x7fff;
         if (ahead > ahead_max) return verdict::stale;
         if (ahead != 0) {
-            before_ += under_way_;
-            under_way_ = 0;
+            before_ += in_flight_;
+            in_flight_ = 0;
             number_ = number;
         }
         // The first attempt of a repeated request may still be in progress.
         if (is_replay and before_ != 0) return verdict::stale;
-        ++under_way_;
+        ++in_flight_;
         return verdict::current;
     }
     /// A request that had arrived as current has been served.
     void finished(std::uint16_t number) noexcept {
-        if (number == number_ and under_way_ != 0) {
-            --under_way_;
+        if (number == number_ and in_flight_ != 0) {
+            --in_flight_;
         } else if (before_ != 0) {
             --before_;
         }
@@ -45,7 +45,7 @@ public:
 
 private:
     std::uint16_t number_ = 0;
-    std::uint32_t under_way_ = 0;  // requests with the number
+    std::uint32_t in_flight_ = 0;  // requests with the number
     std::uint32_t before_ = 0;     // requests with an earlier one
 };
 

@@ -33,7 +33,7 @@ void directory_scan::start(std::string pattern) {
 
 void directory_scan::restart() {
     ENSURE(is_started(), "a scan has a pattern before it is restarted");
-    has_given_any_ = false;
+    has_returned_any_ = false;
     stage_ = stage::dot;
     listing_.reset();
     next_ = nullptr;
@@ -65,7 +65,7 @@ result<std::vector<std::byte>> directory_scan::security() noexcept {
 
 void directory_scan::take() noexcept {
     skip();
-    has_given_any_ = true;
+    has_returned_any_ = true;
 }
 
 void directory_scan::skip() noexcept {
@@ -138,8 +138,8 @@ result<const vfs::listed_name*> directory_scan::look_up() {
         return failure(found.error());
     }
     // The name as in the directory. The target of a link is listed under that name.
-    const std::string stands_at = (*found)->path();
-    found_name_ = vfs::split_path(stands_at).name;
+    const std::string listed_path = (*found)->path();
+    found_name_ = vfs::split_path(listed_path).name;
     if ((*found)->kind() == vfs::node_kind::symlink) {
         result<vfs::node_ptr> target = volume_.find(path, vfs::follow_links::yes);
         if (target) found = std::move(target);

@@ -55,7 +55,7 @@ public:
     void skip() noexcept;
 
     /// Returns whether any match was taken since the start.
-    [[nodiscard]] bool has_given_any() const noexcept { return has_given_any_; }
+    [[nodiscard]] bool has_returned_any() const noexcept { return has_returned_any_; }
 
 private:
     enum class stage : std::uint8_t { dot, dot_dot, names, end };
@@ -72,7 +72,7 @@ private:
     std::string pattern_;
     bool has_wildcards_ = false;
     bool matches_all_ = false;
-    bool has_given_any_ = false;
+    bool has_returned_any_ = false;
     stage stage_ = stage::end;
     std::unique_ptr<vfs::directory_listing> listing_;
     const vfs::listed_name* next_ = nullptr;  // peeked at, not taken

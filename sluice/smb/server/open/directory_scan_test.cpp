@@ -66,7 +66,7 @@ TEST_F(directory_scan_test, no_pattern_means_all) {
 TEST_F(directory_scan_test, a_restart_keeps_the_pattern) {
     ASSERT_EQ(all("t*").size(), 2U);
     scan->restart();
-    EXPECT_FALSE(scan->has_given_any());
+    EXPECT_FALSE(scan->has_returned_any());
     EXPECT_EQ(rest().size(), 2U);
 }
 
@@ -104,7 +104,7 @@ TEST_F(directory_scan_test, a_name_that_is_skipped_does_not_count_as_given) {
     ASSERT_NE(scan->peek().value(), nullptr);
     scan->skip();
     EXPECT_EQ(scan->peek().value(), nullptr);
-    EXPECT_FALSE(scan->has_given_any());
+    EXPECT_FALSE(scan->has_returned_any());
 }
 
 TEST_F(directory_scan_test, a_name_no_file_can_have_is_just_not_there) {
@@ -115,10 +115,10 @@ TEST_F(directory_scan_test, a_name_no_file_can_have_is_just_not_there) {
 TEST_F(directory_scan_test, an_entry_that_was_peeked_at_and_not_taken_comes_again) {
     scan->start("*.txt");
     const std::string first(scan->peek().value()->name);
-    EXPECT_FALSE(scan->has_given_any());
+    EXPECT_FALSE(scan->has_returned_any());
     EXPECT_EQ(scan->peek().value()->name, first);
     EXPECT_EQ(rest().size(), 2U);
-    EXPECT_TRUE(scan->has_given_any());
+    EXPECT_TRUE(scan->has_returned_any());
 }
 
 TEST_F(directory_scan_test, the_parent_of_the_root_is_the_root) {

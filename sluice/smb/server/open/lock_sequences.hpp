@@ -21,7 +21,7 @@ public:
         last = none;
         return false;
     }
-    void note(std::uint32_t index, std::uint8_t number) noexcept {
+    void record(std::uint32_t index, std::uint8_t number) noexcept {
         if (index != 0 and index <= index_max) last_[index - 1] = number;
     }
 

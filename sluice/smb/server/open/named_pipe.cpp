@@ -50,14 +50,14 @@ std::size_t named_pipe::readable_bytes() const noexcept {
     return answer_bytes();
 }
 
-void named_pipe::wait(event<wire::nt_status>& answered) {
+void named_pipe::wait(one_shot_event<wire::nt_status>& answered) {
     event_wakes<wire::nt_status> woken;
     const lock_guard held(mutex_);
     waiting_.push_back(&answered);
     wake(woken);
 }
 
-void named_pipe::forget(event<wire::nt_status>& answered) noexcept {
+void named_pipe::forget(one_shot_event<wire::nt_status>& answered) noexcept {
     const lock_guard held(mutex_);
     ENSURE(std::erase(waiting_, &answered) <= 1, "a reader waits once");
 }
@@ -77,7 +77,7 @@ std::optional<wire::nt_status> named_pipe::outcome() const noexcept {
 void named_pipe::wake(event_wakes<wire::nt_status>& woken) noexcept {
     const std::optional<wire::nt_status> with = outcome();
     if (not with) return;
-    for (event<wire::nt_status>* const one : waiting_)
+    for (one_shot_event<wire::nt_status>* const one : waiting_)
         woken.set(*one, *with);
 }
 

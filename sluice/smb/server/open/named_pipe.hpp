@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sluice/base/bytes.hpp"
-#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/one_shot_event.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 
@@ -49,8 +49,8 @@ public:
 
     /// Has `answered` set to success with the next answer, at once if there is one; to PIPE_BROKEN
     /// when none can come any more. It lives until forget().
-    void wait(event<wire::nt_status>& answered);
-    void forget(event<wire::nt_status>& answered) noexcept;
+    void wait(one_shot_event<wire::nt_status>& answered);
+    void forget(one_shot_event<wire::nt_status>& answered) noexcept;
     /// Its open was closed: wakes all readers, and no reply is returned any more.
     void end() noexcept;
 
@@ -68,7 +68,7 @@ private:
     void wake(event_wakes<wire::nt_status>& woken) noexcept SLUICE_REQUIRES(mutex_);
 
     mutable ranked_mutex<lock_rank::leaf> mutex_;
-    std::vector<event<wire::nt_status>*> waiting_ SLUICE_GUARDED_BY(mutex_);
+    std::vector<one_shot_event<wire::nt_status>*> waiting_ SLUICE_GUARDED_BY(mutex_);
     bool is_broken_ SLUICE_GUARDED_BY(mutex_) = false;
 };
 

@@ -65,23 +65,23 @@ notify_watch::~notify_watch() {
     end(nt_status::notify_cleanup);
 }
 
-void notify_watch::wait(event<nt_status>& told) {
+void notify_watch::wait(one_shot_event<nt_status>& notified) {
     event_wakes<nt_status> woken;
     const lock_guard held(mutex_);
     if (ended_by_ != nt_status::success) {
-        woken.set(told, ended_by_);
+        woken.set(notified, ended_by_);
         return;
     }
-    waiting_.push_back(&told);
+    waiting_.push_back(&notified);
     wake_next(woken);
 }
 
-void notify_watch::forget(event<nt_status>& told) noexcept {
+void notify_watch::forget(one_shot_event<nt_status>& notified) noexcept {
     event_wakes<nt_status> woken;
     const lock_guard held(mutex_);
-    const std::size_t waited = std::erase(waiting_, &told);
-    ENSURE(waited == 0 or woken_ != &told, "a woken waiter is not in the list");
-    if (woken_ == &told) woken_ = nullptr;
+    const std::size_t waited = std::erase(waiting_, &notified);
+    ENSURE(waited == 0 or woken_ != &notified, "a woken waiter is not in the list");
+    if (woken_ == &notified) woken_ = nullptr;
     wake_next(woken);
 }
 
@@ -133,19 +133,19 @@ void notify_watch::overflowed() noexcept {
 }
 
 // One write after another is one change.
-bool notify_watch::is_known(notify_action action, const std::string& told) const noexcept {
+bool notify_watch::is_known(notify_action action, const std::string& smb_path) const noexcept {
     return has_lost_some_ or (action == notify_action::modified and not changes_.empty() and
-                              changes_.back().action == action and changes_.back().path == told);
+                              changes_.back().action == action and changes_.back().path == smb_path);
 }
 
 void notify_watch::keep(notify_action action, std::string_view path) {
-    std::string told(path);
-    std::ranges::replace(told, '/', '\\');
+    std::string smb_path(path);
+    std::ranges::replace(smb_path, '/', '\\');
     bool is_full = false;
     {
         const lock_guard held(mutex_);
         is_full = changes_.size() >= limits::notify_changes_max;
-        if (has_lost_some_ or (not is_full and is_known(action, told))) return;
+        if (has_lost_some_ or (not is_full and is_known(action, smb_path))) return;
     }
     if (is_full) {
         if (by_) by_.quotas().rejections().add(limit::notify_changes, by_.name());
@@ -154,12 +154,12 @@ void notify_watch::keep(notify_action action, std::string_view path) {
     // Only this thread adds changes; others only take them.
     quota_hold bytes;
     if (by_) {
-        bytes = by_.quotas().take(by_, limit::queued_change_bytes, sizeof(kept_change) + told.capacity());
+        bytes = by_.quotas().take(by_, limit::queued_change_bytes, sizeof(kept_change) + smb_path.capacity());
         if (bytes.amount() == 0) return overflowed();
     }
     const lock_guard held(mutex_);
     change_bytes_.absorb(std::move(bytes));
-    changes_.push_back({.action = action, .path = std::move(told)});
+    changes_.push_back({.action = action, .path = std::move(smb_path)});
     ENSURE(changes_.size() <= limits::notify_changes_max, "one thread adds changes, up to their bound");
     ENSURE(not has_lost_some_, "nothing is kept once changes are lost");
 }
@@ -169,7 +169,7 @@ void notify_watch::end(nt_status why) noexcept {
     event_wakes<nt_status> woken;
     const lock_guard held(mutex_);
     if (ended_by_ == nt_status::success) ended_by_ = why;
-    for (event<nt_status>* const one : std::exchange(waiting_, {}))
+    for (one_shot_event<nt_status>* const one : std::exchange(waiting_, {}))
         woken.set(*one, ended_by_);
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/one_shot_event.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/session/client_quotas.hpp"
 #include "sluice/smb/wire/file/change_notify.hpp"
@@ -29,7 +29,7 @@ namespace sluice::smb::server {
 ///   3. One thread adds changes: up to their bound, and none while some are lost.
 /// Monitor: any thread; `mutex_` guards changes and waiters. Quotas are taken before it is locked,
 /// and released after it is unlocked. The feed calls it on one thread at a time. begin() and the
-/// destructor call the file system. Lifetime: `told` of wait() until forget(), or the end.
+/// destructor call the file system. Lifetime: `notified` of wait() until forget(), or the end.
 class notify_watch final : public vfs::discardable, private vfs::change_listener {
 public:
     struct interest {
@@ -53,10 +53,10 @@ public:
     notify_watch& operator=(const notify_watch&) = delete;
     ~notify_watch() override;
 
-    /// Has `told` set to success when it is its turn to take changes; to what ended the watch if
-    /// that comes first. It lives until forget(), which passes the turn on, or the watch's end.
-    void wait(event<wire::nt_status>& told);
-    void forget(event<wire::nt_status>& told) noexcept;
+    /// Has `notified` set to success when it is its turn to take changes; to what ended the watch
+    /// if that comes first. It lives until forget(), which passes the turn on, or the watch's end.
+    void wait(one_shot_event<wire::nt_status>& notified);
+    void forget(one_shot_event<wire::nt_status>& notified) noexcept;
 
     /// Moves all changes into a reply. Gives NOTIFY_ENUM_DIR if they do not fit, or some were lost:
     /// they are forgotten then, and the client is to look for itself.
@@ -106,7 +106,7 @@ private:
 
     void keep(wire::notify_action action, std::string_view path);
     // Whether a change is not to be added: it says nothing new, or some were lost already.
-    [[nodiscard]] bool is_known(wire::notify_action action, const std::string& told) const noexcept
+    [[nodiscard]] bool is_known(wire::notify_action action, const std::string& smb_path) const noexcept
         SLUICE_REQUIRES(mutex_);
     [[nodiscard]] forgotten forget_changes() noexcept SLUICE_REQUIRES(mutex_);
     void lose() noexcept;
@@ -124,9 +124,9 @@ private:
     quota_hold change_bytes_ SLUICE_GUARDED_BY(mutex_);
     bool has_lost_some_ SLUICE_GUARDED_BY(mutex_) = false;
     wire::nt_status ended_by_ SLUICE_GUARDED_BY(mutex_) = wire::nt_status::success;
-    std::vector<event<wire::nt_status>*> waiting_ SLUICE_GUARDED_BY(mutex_);
+    std::vector<one_shot_event<wire::nt_status>*> waiting_ SLUICE_GUARDED_BY(mutex_);
     // Its turn, but it has not come to take yet.
-    event<wire::nt_status>* woken_ SLUICE_GUARDED_BY(mutex_) = nullptr;
+    one_shot_event<wire::nt_status>* woken_ SLUICE_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace sluice::smb::server

@@ -57,11 +57,11 @@ TEST_F(notify_watch_test, changes_are_queued_until_a_request_asks) {
     begin(completion_filter::file_name);
     deliver(change_kind::added, "a");
     deliver(change_kind::removed, "dir/b");
-    event<nt_status> told(*loop);
-    watch->wait(told);
-    EXPECT_TRUE(told.is_set());
+    one_shot_event<nt_status> notified(*loop);
+    watch->wait(notified);
+    EXPECT_TRUE(notified.is_set());
     EXPECT_EQ(taken(), "+a-dir\\b");
-    watch->forget(told);
+    watch->forget(notified);
 }
 
 TEST_F(notify_watch_test, names_of_files_and_of_directories_are_distinguished) {
@@ -112,8 +112,8 @@ TEST_F(notify_watch_test, more_changes_than_are_kept_are_lost_together) {
 
 TEST_F(notify_watch_test, requests_take_turns_in_the_order_they_came) {
     begin(completion_filter::file_name);
-    event<nt_status> first(*loop);
-    event<nt_status> second(*loop);
+    one_shot_event<nt_status> first(*loop);
+    one_shot_event<nt_status> second(*loop);
     watch->wait(first);
     watch->wait(second);
     deliver(change_kind::added, "a");
@@ -130,8 +130,8 @@ TEST_F(notify_watch_test, requests_take_turns_in_the_order_they_came) {
 
 TEST_F(notify_watch_test, the_turn_of_a_waiter_that_leaves_without_taking_passes_on) {
     begin(completion_filter::file_name);
-    event<nt_status> first(*loop);
-    event<nt_status> second(*loop);
+    one_shot_event<nt_status> first(*loop);
+    one_shot_event<nt_status> second(*loop);
     watch->wait(first);
     watch->wait(second);
     deliver(change_kind::added, "a");
@@ -142,14 +142,14 @@ TEST_F(notify_watch_test, the_turn_of_a_waiter_that_leaves_without_taking_passes
 }
 
 TEST_F(notify_watch_test, a_waiter_gets_the_status_of_the_watchs_end) {
-    event<nt_status> closed(*loop);
+    one_shot_event<nt_status> closed(*loop);
     begin(completion_filter::file_name);
     watch->wait(closed);
     watch.reset();
     EXPECT_EQ(closed.value(), nt_status::notify_cleanup);
 
-    event<nt_status> before(*loop);
-    event<nt_status> after(*loop);
+    one_shot_event<nt_status> before(*loop);
+    one_shot_event<nt_status> after(*loop);
     begin(completion_filter::file_name);
     watch->wait(before);
     feed.listener->ended();

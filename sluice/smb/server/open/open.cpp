@@ -38,12 +38,12 @@ open::~open() {
 void open::enter_file(const file_section& held) {
     ENSURE(in_file(held).entry.is_inside(), "an open has joined before it is in the list of its file");
     file->add(held, *this);
-    if (is_only_of_share(held, *this)) through->note_open_file();
+    if (is_only_of_share(held, *this)) through->count_open_file();
 }
 
 void open::leave_file(const file_section& held) noexcept {
     ENSURE(in_file(held).entry.is_inside(), "an open leaves the list of its file before its entry goes");
-    if (is_only_of_share(held, *this)) through->note_closed_file();
+    if (is_only_of_share(held, *this)) through->count_closed_file();
     file->remove(held, *this);
 }
 

@@ -54,12 +54,12 @@ struct open_in_file {
     /// with others. Null: none.
     std::shared_ptr<server::lease> lease;
     bool deletes_on_close = false;
-    bool is_ending = false;                         // it has ended, and leaves the
-                                                    // file with its last write
-    std::uint32_t pending_writes = 0;               // they keep its place in the
-                                                    // file: see open_closer.hpp
-    event<wire::nt_status>* told_of_end = nullptr;  // the CLOSE that waits for these
-    quota_hold counted_locks;                       // its locks, and those it waits for
+    bool is_ending = false;                                   // it has ended, and leaves the
+                                                              // file with its last write
+    std::uint32_t pending_writes = 0;                         // they keep its place in the
+                                                              // file: see open_closer.hpp
+    one_shot_event<wire::nt_status>* writes_ended = nullptr;  // the CLOSE that waits for these
+    quota_hold counted_locks;                                 // its locks, and those it waits for
     server::lock_sequences lock_requests;
     // Its lock bytes for other servers, for the file and, if this is a stream, for the stream's
     // file.

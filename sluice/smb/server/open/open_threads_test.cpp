@@ -106,7 +106,7 @@ TEST_F(monitors_of_opens, named_pipe_wakes_a_reader_for_each_answer) {
                 EXPECT_TRUE(pipe.write(one));
                 continue;
             }
-            event<nt_status> answered(*loop_);
+            one_shot_event<nt_status> answered(*loop_);
             pipe.wait(answered);
             while (not answered.is_set())
                 std::this_thread::yield();
@@ -117,7 +117,7 @@ TEST_F(monitors_of_opens, named_pipe_wakes_a_reader_for_each_answer) {
     std::array<std::byte, 4096> rest{};
     EXPECT_EQ(read.load() + pipe.read(rest).bytes, threads / 2 * rounds);
     pipe.end();
-    event<nt_status> late(*loop_);
+    one_shot_event<nt_status> late(*loop_);
     pipe.wait(late);
     EXPECT_EQ(late.value(), nt_status::pipe_broken);
 }
@@ -143,7 +143,7 @@ TEST_F(monitors_of_opens, named_pipe_gives_no_reader_the_answer_of_a_transaction
 TEST_F(monitors_of_opens, named_pipe_gives_a_reader_the_rest_of_the_answer_of_a_transaction) {
     echoing_pipe pipe;
     std::array<std::byte, 8> some{};
-    event<nt_status> answered(*loop_);
+    one_shot_event<nt_status> answered(*loop_);
     pipe.wait(answered);
     EXPECT_EQ(pipe.transceive(some, some).status, nt_status::success);
     EXPECT_FALSE(answered.is_set());
@@ -179,13 +179,13 @@ TEST_F(monitors_of_opens, notify_watch_gives_each_change_to_one_of_several_reque
         }
         std::array<std::byte, 65536> room{};
         while (not is_over.load()) {
-            event<nt_status> told(*loop_);
-            watch->wait(told);
-            while (not told.is_set() and not is_over.load())
+            one_shot_event<nt_status> notified(*loop_);
+            watch->wait(notified);
+            while (not notified.is_set() and not is_over.load())
                 std::this_thread::yield();
             wire::notify_writer list{mutable_bytes(room)};
-            if (told.is_set() and watch->take(list) == nt_status::success) taken.fetch_add(list.count());
-            watch->forget(told);
+            if (notified.is_set() and watch->take(list) == nt_status::success) taken.fetch_add(list.count());
+            watch->forget(notified);
         }
     });
     EXPECT_EQ(taken.load(), changes);

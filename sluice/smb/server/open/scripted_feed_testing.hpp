@@ -10,9 +10,9 @@ namespace sluice::smb::server {
 class scripted_feed final : public vfs::change_feed {
 public:
     [[nodiscard]] result<std::unique_ptr<vfs::change_watch>> watch(
-        vfs::node&, bool, vfs::change_listener& told) noexcept override {
+        vfs::node&, bool, vfs::change_listener& new_listener) noexcept override {
         class kept final : public vfs::change_watch {};
-        listener = &told;
+        listener = &new_listener;
         return std::make_unique<kept>();
     }
     [[nodiscard]] io::task<bool> co_changed() noexcept override { co_return false; }

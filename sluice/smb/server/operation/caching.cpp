@@ -57,9 +57,9 @@ struct demand {
     ENSURE(held.is_of(*holder->file), "the leases of a file are broken in its section");
     if (holder == intent.own or (intent.cache and is_of_cache(held, *holder, *intent.cache))) return false;
     // Unlike oplocks, leases are not broken for reading the security descriptor either.
-    const bool only_looks =
+    const bool only_reads_attributes =
         not intent.overwrites and is_for_attributes(without(intent.access, access_mask::read_control));
-    if (only_looks and not holder->is_oplock()) return false;
+    if (only_reads_attributes and not holder->is_oplock()) return false;
     const demand on = demand_on(*holder, intent);
     const lease_state had = holder->held();
     const bool was_breaking = holder->is_breaking();
@@ -87,12 +87,12 @@ io::task<caching_outcome> caching_wait::wait(request& r) noexcept {
     co_return outcome == nt_status::success ? caching_outcome::waited : caching_outcome::cancelled;
 }
 
-caching_outcome ask_for_way(const file_section& held, request& r, file_state& file,
-                            const caching_intent& intent, decided_breaks& breaks) noexcept {
+caching_outcome decide_breaks_for_open(const file_section& held, request& r, file_state& file,
+                                       const caching_intent& intent, decided_breaks& breaks) noexcept {
     if (is_for_attributes(intent.access) and not intent.overwrites) return caching_outcome::clear;
     // An open that has ended still conflicts until its last WRITEs have ended.
-    const bool minds_ended = intent.violates_sharing or intent.takes_over;
-    bool is_blocked = minds_ended and std::ranges::any_of(file.opens(held), &open::has_ended);
+    const bool ended_opens_conflict = intent.violates_sharing or intent.takes_over;
+    bool is_blocked = ended_opens_conflict and std::ranges::any_of(file.opens(held), &open::has_ended);
     for (const std::shared_ptr<lease>& holder : leases_of(held, file))
         is_blocked |= break_conflicting_caches(held, r.host(), holder, intent, breaks);
     return is_blocked ? caching_outcome::blocked : caching_outcome::clear;

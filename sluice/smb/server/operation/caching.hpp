@@ -59,14 +59,15 @@ public:
     [[nodiscard]] io::task<caching_outcome> wait(request& r) noexcept;
 
 private:
-    event<wire::nt_status> changed_;
+    one_shot_event<wire::nt_status> changed_;
     file_state& file_;
 };
 
 /// Decides the breaks of the leases and oplocks that conflict with an open. Returns `clear`, or
 /// `blocked` where the rules say that one of them has to answer first.
-[[nodiscard]] caching_outcome ask_for_way(const file_section& held, request& r, file_state& file,
-                                          const caching_intent& intent, decided_breaks& breaks) noexcept;
+[[nodiscard]] caching_outcome decide_breaks_for_open(const file_section& held, request& r, file_state& file,
+                                                     const caching_intent& intent,
+                                                     decided_breaks& breaks) noexcept;
 
 /// The lease a CREATE asks to share, if there is one of its client and key. Null: none, or none was
 /// asked for. It may belong to another file, or have ended.
@@ -80,7 +81,7 @@ private:
                                const cache_identity& cache) noexcept;
 
 /// The caching of an open, as the reply to its CREATE says it.
-struct told_caching {
+struct caching_reply {
     wire::oplock_level level = wire::oplock_level::none;
     std::optional<wire::lease> lease{};
     bool has_handle = false;
@@ -94,12 +95,12 @@ struct told_caching {
 /// Grants a new open, which `action` has made, as much of the caching it asks for as the other
 /// opens allow, and returns that. Breaks of it wait for the reply (request::grants). `may_cache`:
 /// false if the facts in the reply may be outdated.
-[[nodiscard]] told_caching grant_caching(const file_section& held, request& r, open& fresh,
-                                         const wire::create_args& args, bool may_cache,
-                                         wire::create_action action);
-[[nodiscard]] told_caching caching_of(const file_section& held, const open& one) noexcept;
+[[nodiscard]] caching_reply grant_caching(const file_section& held, request& r, open& fresh,
+                                          const wire::create_args& args, bool may_cache,
+                                          wire::create_action action);
+[[nodiscard]] caching_reply caching_of(const file_section& held, const open& one) noexcept;
 /// The reply of `r` tells the client of the caching of an open: breaks of it wait for that reply.
-void note_grant(const file_section& held, request& r, open& one);
+void record_grant(const file_section& held, request& r, open& one);
 /// Whether the client of an open caches its handle.
 [[nodiscard]] bool caches_handle(const file_section& held, const open& one) noexcept;
 

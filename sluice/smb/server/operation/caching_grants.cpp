@@ -139,8 +139,8 @@ bool caches_handle(const file_section& held, const open& one) noexcept {
     return its != nullptr and wire::has(its->held(), lease_state::handle);
 }
 
-told_caching grant_caching(const file_section& held, request& r, open& fresh, const wire::create_args& args,
-                           bool may_cache, wire::create_action action) {
+caching_reply grant_caching(const file_section& held, request& r, open& fresh, const wire::create_args& args,
+                            bool may_cache, wire::create_action action) {
     open_in_file& place = fresh.in_file(held);
     ENSURE(
         place.lease == nullptr and place.entry.is_inside() and place.entry.state() == entry_state::committed,
@@ -155,35 +155,35 @@ told_caching grant_caching(const file_section& held, request& r, open& fresh, co
         else if (may_cache)
             grant_oplock(held, r, fresh, state_of(args.oplock_level), action);
     }
-    note_grant(held, r, fresh);
+    record_grant(held, r, fresh);
     return caching_of(held, fresh);
 }
 
-void note_grant(const file_section& held, request& r, open& one) {
+void record_grant(const file_section& held, request& r, open& one) {
     const std::shared_ptr<lease>& its = one.in_file(held).lease;
     if (its == nullptr) return;
     ENSURE(not r.grants, "a reply grants the caching of one open");
-    ++its->untold_grants;
+    ++its->unsent_grants;
     r.grants.emplace(r.host(), its);
 }
 
-told_caching caching_of(const file_section& held, const open& one) noexcept {
+caching_reply caching_of(const file_section& held, const open& one) noexcept {
     const open_in_file& place = one.in_file(held);
     if (place.lease == nullptr) return {};
     const lease& granted = *place.lease;
     const bool has_handle = wire::has(granted.held(), lease_state::handle);
     if (granted.is_oplock())
         return {.level = level_of(granted.held()), .lease = {}, .has_handle = has_handle};
-    wire::lease told{.key = granted.who().key, .state = granted.held()};
-    if (granted.is_breaking()) told.flags |= wire::lease_flags::break_in_progress;
+    wire::lease reported{.key = granted.who().key, .state = granted.held()};
+    if (granted.is_breaking()) reported.flags |= wire::lease_flags::break_in_progress;
     if (granted.has_epoch()) {
-        told.v2.emplace(wire::lease_v2_part{.parent_key = {}, .epoch = granted.epoch()});
+        reported.v2.emplace(wire::lease_v2_part{.parent_key = {}, .epoch = granted.epoch()});
         if (granted.parent_key) {
-            told.flags |= wire::lease_flags::parent_key_set;
-            told.v2->parent_key = *granted.parent_key;
+            reported.flags |= wire::lease_flags::parent_key_set;
+            reported.v2->parent_key = *granted.parent_key;
         }
     }
-    return {.level = oplock_level::lease, .lease = told, .has_handle = has_handle};
+    return {.level = oplock_level::lease, .lease = reported, .has_handle = has_handle};
 }
 
 }  // namespace sluice::smb::server

@@ -34,7 +34,7 @@ public:
     /// The same for a holder that is alone: the RENAME of a directory or a stream, a
     /// change of a reparse point.
     [[nodiscard]] bool enter_alone() noexcept { return names_.rename_barrier().lock(barrier_); }
-    [[nodiscard]] event<wire::nt_status>& entered() noexcept { return entered_; }
+    [[nodiscard]] one_shot_event<wire::nt_status>& entered() noexcept { return entered_; }
     [[nodiscard]] bool is_inside() const noexcept { return names_.rename_barrier().is_held_by(barrier_); }
     /// Call before the lookup.
     void begin_lookup() noexcept { removals_ = names_.removals(); }
@@ -70,7 +70,7 @@ private:
     }
 
     naming_state& names_;
-    event<wire::nt_status> entered_;
+    one_shot_event<wire::nt_status> entered_;
     fifo_lock::place barrier_;
     std::uint64_t removals_ = 0;
     std::optional<pending_creates::place> pending_;

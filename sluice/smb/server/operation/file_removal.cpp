@@ -64,7 +64,7 @@ public:
         ENSURE(protocol.begin_removal(right_), "a removal that nothing delays begins");
         return true;
     }
-    [[nodiscard]] event<nt_status>& granted() noexcept { return granted_; }
+    [[nodiscard]] one_shot_event<nt_status>& granted() noexcept { return granted_; }
     /// Takes the opens whose names go; none if a rename has replaced the file.
     [[nodiscard]] removers take_names() noexcept {
         removers unused;  // released after the section
@@ -78,7 +78,7 @@ public:
         const bool is_removed = not by.empty() and status == nt_status::success;
         if (is_removed) {
             vfs::volume& volume = by.front()->through->volume();
-            host_.names_of(volume, is_beyond_mount(volume, *by.front()->node)).note_removal();
+            host_.names_of(volume, is_beyond_mount(volume, *by.front()->node)).count_removal();
         }
         const file_section held(*file_);
         ENSURE(not is_removed or file_->protocol(held).phase() == delete_phase::removing,
@@ -90,7 +90,7 @@ public:
 private:
     server_context& host_;
     std::shared_ptr<file_state> file_;
-    event<nt_status> granted_;
+    one_shot_event<nt_status> granted_;
     name_right right_;
 };
 
@@ -145,20 +145,20 @@ private:
     co_return status;
 }
 
-[[nodiscard]] io::task<void> remove_and_tell(server_context& host, std::shared_ptr<file_state> file,
-                                             event<nt_status>* told) noexcept {
+[[nodiscard]] io::task<void> remove_and_notify(server_context& host, std::shared_ptr<file_state> file,
+                                               one_shot_event<nt_status>* removed) noexcept {
     // As in remove_for_request().
-    if (told != nullptr and file->has_peers()) std::exchange(told, nullptr)->set(nt_status::success);
+    if (removed != nullptr and file->has_peers()) std::exchange(removed, nullptr)->set(nt_status::success);
     io::task<nt_status> removing = remove_file(host, host.background.loop(), std::move(file));
     const nt_status status = co_await std::move(removing);
-    if (told != nullptr) told->set(status);
+    if (removed != nullptr) removed->set(status);
 }
 
 // The client is not kept waiting for other servers.
 [[nodiscard]] io::task<nt_status> remove_for_request(server_context& host, io::io_multiplexer& loop,
                                                      std::shared_ptr<file_state> file) noexcept {
     if (not file->has_peers()) co_return co_await remove_file(host, loop, std::move(file));
-    host.background.spawn(remove_and_tell(host, std::move(file), nullptr));
+    host.background.spawn(remove_and_notify(host, std::move(file), nullptr));
     co_return nt_status::success;
 }
 
@@ -173,16 +173,16 @@ private:
 
 std::optional<nt_status> carry_out_removal(server_context& host, const std::shared_ptr<file_state>& file,
                                            open_protocol::removal_duty duty,
-                                           event<nt_status>* told) noexcept {
+                                           one_shot_event<nt_status>* removed) noexcept {
     ENSURE(not duty.of_file or file->base != nullptr, "the file that waits for a stream is the stream's");
     std::optional<nt_status> status = nt_status::success;
     if (duty.of_this) {
         status = remove_at_once(host, file);
-        if (not status) host.background.spawn(remove_and_tell(host, file, told));
+        if (not status) host.background.spawn(remove_and_notify(host, file, removed));
     }
     // The client that deleted the file has its answer.
     if (duty.of_file and not remove_at_once(host, file->base))
-        host.background.spawn(remove_and_tell(host, file->base, nullptr));
+        host.background.spawn(remove_and_notify(host, file->base, nullptr));
     return status;
 }
 

@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/one_shot_event.hpp"
 #include "sluice/smb/server/file/open_protocol.hpp"
 #include "sluice/smb/server/open/open.hpp"
 
@@ -15,12 +15,11 @@ class server_context;
 
 /// Carries out the caller's duty after leaving a file: removes the stream or file, and the file
 /// whose removal waited for the stream. Returns the status if it was done at once. Otherwise a task
-/// of the server does it, which sets `told`, if that is not null; it outlives the task then.
+/// of the server does it, which sets `removed`, if that is not null; it outlives the task then.
 /// Blocks: in an inline domain, for the file system.
-[[nodiscard]] std::optional<wire::nt_status> carry_out_removal(server_context& host,
-                                                               const std::shared_ptr<file_state>& file,
-                                                               open_protocol::removal_duty duty,
-                                                               event<wire::nt_status>* told) noexcept;
+[[nodiscard]] std::optional<wire::nt_status> carry_out_removal(
+    server_context& host, const std::shared_ptr<file_state>& file, open_protocol::removal_duty duty,
+    one_shot_event<wire::nt_status>* removed) noexcept;
 
 /// The same for a request: the calls run in the domain of the file.
 /// Returns the status of the removal; success if other servers still have the file open. Suspends.

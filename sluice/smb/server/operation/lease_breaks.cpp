@@ -44,10 +44,10 @@ namespace {
 // The channels for a break, in the order to try them. The break of an oplock goes to the channel of
 // its CREATE first, behind that reply; the break of a lease, to the first channel of its client.
 // Channels that have not delivered an earlier break come last.
-[[nodiscard]] std::vector<std::shared_ptr<channel>> ways_to(server_context& host,
-                                                            const std::shared_ptr<session>& via,
-                                                            bool is_oplock, const channel* opener,
-                                                            bool needs_cipher) {
+[[nodiscard]] std::vector<std::shared_ptr<channel>> channels_to(server_context& host,
+                                                                const std::shared_ptr<session>& via,
+                                                                bool is_oplock, const channel* opener,
+                                                                bool needs_cipher) {
     const std::vector<std::shared_ptr<session>> sessions =
         is_oplock ? std::vector{via} : host.sessions.alike(*via);
     std::vector<std::shared_ptr<channel>> all;
@@ -67,7 +67,7 @@ namespace {
 }
 
 // A break that was sent, until it has arrived or does not matter any more.
-struct telling {
+struct break_delivery {
     std::weak_ptr<lease> of;
     std::uint32_t which = 0;  // number among the lease's breaks
     wire::oplock_break_reply message{wire::oplock_break{}};
@@ -79,21 +79,22 @@ struct telling {
     // relaxed: a number, that orders nothing.
     [[nodiscard]] std::uint64_t place() const noexcept { return end->load(std::memory_order_relaxed); }
     [[nodiscard]] bool is_over(const lease& now) const noexcept {
-        return now.opens.empty() or now.breaks_told != which or (needs_answer and not now.is_breaking());
+        return now.opens.empty() or now.breaks_decided != which or (needs_answer and not now.is_breaking());
     }
     [[nodiscard]] bool has_tried(const channel& way) const noexcept {
         return std::ranges::any_of(tried, [&](const auto& before) { return before.lock().get() == &way; });
     }
 };
 
-void see_to(server_context& host, telling what) noexcept;
+void check_delivery(server_context& host, break_delivery what) noexcept;
 
-void look_later(server_context& host, telling what) {
-    host.later.add(limits::told_again_after,
-                   [&host, what = std::move(what)]() mutable noexcept { see_to(host, std::move(what)); });
+void check_later(server_context& host, break_delivery what) {
+    host.later.add(limits::break_resend_delay, [&host, what = std::move(what)]() mutable noexcept {
+        check_delivery(host, std::move(what));
+    });
 }
 
-void send_over(server_context& host, telling what, const std::shared_ptr<channel>& way,
+void send_over(server_context& host, break_delivery what, const std::shared_ptr<channel>& way,
                pending_break counted) {
     what.end = connection::no_place_yet();
     const bool is_sealed = what.must_encrypt or way->session->requires_encryption;
@@ -102,7 +103,7 @@ void send_over(server_context& host, telling what, const std::shared_ptr<channel
     what.tried.push_back(way);
     // A client that can have only one channel gets no second attempt.
     if (wire::has(way->session->agreed.capabilities, wire::capabilities::multi_channel))
-        look_later(host, std::move(what));
+        check_later(host, std::move(what));
 }
 
 // The opens that have a lease, for a caller outside its section.
@@ -117,7 +118,7 @@ void send_over(server_context& host, telling what, const std::shared_ptr<channel
 }
 
 // The break has not arrived, and its channel is gone or stuck: sends it on the next one.
-void try_next(server_context& host, telling what) noexcept {
+void try_next(server_context& host, break_delivery what) noexcept {
     const std::shared_ptr<lease> of = what.of.lock();
     if (of == nullptr) return;
     std::vector<std::shared_ptr<open>> opens;
@@ -129,17 +130,17 @@ void try_next(server_context& host, telling what) noexcept {
     }
     const std::shared_ptr<session> via = reachable(opens);
     if (via == nullptr) return;
-    const auto ways = ways_to(host, via, of->is_oplock(), opens.front()->made_on(), what.must_encrypt);
+    const auto ways = channels_to(host, via, of->is_oplock(), opens.front()->made_on(), what.must_encrypt);
     const auto next = std::ranges::find_if_not(ways, [&](const auto& one) { return what.has_tried(*one); });
     if (next != ways.end())
         send_over(host, std::move(what), *next, {});
     else if (what.needs_answer)
-        look_later(host, std::move(what));  // a new channel may come
+        check_later(host, std::move(what));  // a new channel may come
 }
 
 // Checks whether it has arrived. If not, and its channel is gone or stuck, sends it on the next one
 // ([MS-SMB2] 3.3.4.6, .7).
-void see_to(server_context& host, telling what) noexcept {
+void check_delivery(server_context& host, break_delivery what) noexcept {
     ENSURE(not what.tried.empty(), "a break that was sent is looked after");
     const std::shared_ptr<lease> of = what.of.lock();
     if (of == nullptr) return;
@@ -153,10 +154,10 @@ void see_to(server_context& host, telling what) noexcept {
         if (connection* const home = static_cast<connection*>(on)) {
             if (home->has_delivered(what.place())) {
                 // The channel may yet be lost with what the client has not looked at.
-                if (what.needs_answer) look_later(host, std::move(what));
+                if (what.needs_answer) check_later(host, std::move(what));
                 return;
             }
-            home->note_stuck(what.place());
+            home->record_stuck(what.place());
         }
         try_next(host, std::move(what));
     });
@@ -168,7 +169,7 @@ void end_late(const std::weak_ptr<lease>& which, std::uint32_t number) noexcept 
     if (late == nullptr) return;
     const file_section held(*late->file);
     // Another break, or none, is in progress by now.
-    if (late->breaks_told != number or not late->is_breaking() or not late->time_limit) return;
+    if (late->breaks_decided != number or not late->is_breaking() or not late->time_limit) return;
     late->time_limit.reset();
     // The reply that grants the caching is still to be sent. The notification after it says
     // that nothing is left.
@@ -189,7 +190,7 @@ void end_late(const std::weak_ptr<lease>& which, std::uint32_t number) noexcept 
     bool is_current = false;
     {
         const file_section held(*of->file);
-        is_current = not of->opens.empty() and of->breaks_told == number and of->is_breaking();
+        is_current = not of->opens.empty() and of->breaks_decided == number and of->is_breaking();
         if (is_current) std::swap(limit, of->time_limit);
         ENSURE(not is_current or of->time_limit, "a break that is current has a time limit");
     }
@@ -207,7 +208,7 @@ decided_breaks::decision decided_breaks::describe(const file_section& held,
     made.of = of;
     made.opens = opens_of(*of);
     made.must_encrypt = std::ranges::any_of(made.opens, [](const auto& one) { return must_encrypt(*one); });
-    made.which = of->breaks_told;
+    made.which = of->breaks_decided;
     of->is_being_sent = true;
     return made;
 }
@@ -216,8 +217,8 @@ void decided_breaks::add(const file_section& held, server_context& host, const s
                          lease_state keep) {
     if (wire::has(keep, of->held())) return;
     const auto notice = of->ask(keep);
-    if (notice) ++of->breaks_told;
-    if (notice and of->untold_grants == 0) return add_notice(held, host, of, *notice);
+    if (notice) ++of->breaks_decided;
+    if (notice and of->unsent_grants == 0) return add_notice(held, host, of, *notice);
     if (notice) of->parked = *notice;
     // The notification is about to be sent, or has no answer yet: perhaps the holder cannot
     // be reached any more.
@@ -237,7 +238,7 @@ void decided_breaks::add_parked(const file_section& held, server_context& host,
 
 void decided_breaks::add_notice(const file_section& held, server_context& host,
                                 const std::shared_ptr<lease>& of, const break_notice& notice) {
-    ENSURE(of->untold_grants == 0, "a break follows the replies that grant the lease");
+    ENSURE(of->unsent_grants == 0, "a break follows the replies that grant the lease");
     decision made = describe(held, of);
     made.notice = notice;
     made.message = message_of(*of, *made.opens.front(), notice);
@@ -271,13 +272,14 @@ bool decided_breaks::settle(server_context& host, decision& one) noexcept {
     }
     {
         const file_section held(*one.of->file);
-        ENSURE(one.which <= one.of->breaks_told, "a break has the number of its decision");
+        ENSURE(one.which <= one.of->breaks_decided, "a break has the number of its decision");
         one.of->is_being_sent = false;
     }
     if (via == nullptr or not one.notice) return has_ended_any;
     if (one.notice->needs_answer and not begin_time_limit(host, one.of, one.which)) return has_ended_any;
     if (one.is_parked) return has_ended_any;
-    const auto ways = ways_to(host, via, one.of->is_oplock(), one.opens.front()->made_on(), one.must_encrypt);
+    const auto ways =
+        channels_to(host, via, one.of->is_oplock(), one.opens.front()->made_on(), one.must_encrypt);
     // Without a channel, the last connection is about to end, and its opens with it.
     if (ways.empty()) return has_ended_any;
     send_over(host,
@@ -322,9 +324,9 @@ nt_status take_answer(request& r, const std::shared_ptr<lease>& of, lease_state 
         of->file->wake_caching_waiters(held);
         if (answer.next) {
             ENSURE(not r.grants, "a reply to an answer grants nothing");
-            ++of->breaks_told;
+            ++of->breaks_decided;
             of->parked = *answer.next;
-            ++of->untold_grants;
+            ++of->unsent_grants;
             r.grants.emplace(r.host(), of);
         }
     }
@@ -344,7 +346,7 @@ std::shared_ptr<lease> leave_lease(const file_section& held, server_context& hos
     return of;
 }
 
-void take_away(server_context& host, lease& of) noexcept {
+void revoke_caching(server_context& host, lease& of) noexcept {
     const file_section held(*of.file);
     host.later.end(of.time_limit);
     of.parked.reset();
@@ -353,12 +355,12 @@ void take_away(server_context& host, lease& of) noexcept {
     of.file->wake_caching_waiters(held);
 }
 
-void end_untold_grant(server_context& host, const std::shared_ptr<lease>& of) noexcept {
+void end_unsent_grant(server_context& host, const std::shared_ptr<lease>& of) noexcept {
     decided_breaks parked;
     {
         const file_section held(*of->file);
-        ENSURE(of->untold_grants != 0, "a reply that grants a lease is sent once");
-        if (--of->untold_grants == 0) parked.add_parked(held, host, of);
+        ENSURE(of->unsent_grants != 0, "a reply that grants a lease is sent once");
+        if (--of->unsent_grants == 0) parked.add_parked(held, host, of);
     }
     (void)parked.send(host);
 }

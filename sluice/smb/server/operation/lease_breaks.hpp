@@ -77,10 +77,10 @@ private:
                                                  open& one) noexcept;
 
 /// The holder has broken the protocol.
-void take_away(server_context& host, lease& of) noexcept;
+void revoke_caching(server_context& host, lease& of) noexcept;
 
 /// A reply that grants a lease has been sent, or is not sent: a break that
 /// waited for it follows now.
-void end_untold_grant(server_context& host, const std::shared_ptr<lease>& of) noexcept;
+void end_unsent_grant(server_context& host, const std::shared_ptr<lease>& of) noexcept;
 
 }  // namespace sluice::smb::server

@@ -24,13 +24,13 @@ namespace {
                                               std::string client, io::io_multiplexer& home) noexcept {
     constexpr std::chrono::milliseconds pause{1};
     constexpr unsigned pauses_max = 250;
-    cross_loop_posts::note();
+    cross_loop_posts::record();
     co_await io::resume_on(there.multiplexer);
     unsigned pauses = 0;
     for (const std::shared_ptr<connection>& one : connections_of(host, client, there))
-        for (; one->has_loss_to_notice() and pauses != pauses_max; ++pauses)
+        for (; one->has_unprocessed_loss() and pauses != pauses_max; ++pauses)
             (void)co_await pass(there.multiplexer, deadline(pause));
-    cross_loop_posts::note();
+    cross_loop_posts::record();
     co_await io::resume_on(home);
 }
 

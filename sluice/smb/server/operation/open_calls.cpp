@@ -107,8 +107,9 @@ using given_security = std::optional<wire::security_descriptor>;
 }
 
 // Gives a new file its security descriptor and EAs; if that fails, it is not created.
-[[nodiscard]] nt_status furnish(const accessor& by, const wire::create_args& args, const creation& wanted,
-                                const given_security& given, created_node& made) {
+[[nodiscard]] nt_status set_security_and_eas(const accessor& by, const wire::create_args& args,
+                                             const creation& wanted, const given_security& given,
+                                             created_node& made) {
     nt_status status = choose_compression(args, made);
     if (status == nt_status::success) status = secure(by, given, wanted, made);
     if (status == nt_status::success) status = add_attributes(by, args, made);
@@ -207,7 +208,7 @@ std::expected<created_node, nt_status> create_node(const accessor& by, const wir
         auto fresh = create_file(by, args, wanted);
         if (not fresh) return std::unexpected(status_of(fresh.error()));
         made = {.node = std::move(fresh->node), .status = fresh->status};
-        nt_status status = furnish(by, args, wanted, *given, made);
+        nt_status status = set_security_and_eas(by, args, wanted, *given, made);
         if (status == nt_status::success and not wanted.stream.empty()) {
             file = std::move(made.node);
             status = create_stream(*file, wanted.stream, made);

@@ -57,9 +57,9 @@ void forget(server_context& host, open& one, leftover& left) noexcept {
     (void)left.breaks.send(host);
 }
 
-// The open cannot be named any more. `told`: set when its last write has ended, if there are any.
-// `was_created`: the open is undone, and only a file that it has created is removed.
-[[nodiscard]] leftover finish(server_context& host, open& one, event<nt_status>* told,
+// The open cannot be named any more. `writes_ended`: set when its last write has ended, if there
+// are any. `was_created`: the open is undone, and only a file that it has created is removed.
+[[nodiscard]] leftover finish(server_context& host, open& one, one_shot_event<nt_status>* writes_ended,
                               std::optional<bool> was_created = std::nullopt) noexcept {
     ENSURE(one.has_ended(), "an open is finished after it has ended");
     const std::shared_ptr<open> holding = one.shared_from_this();
@@ -79,7 +79,7 @@ void forget(server_context& host, open& one, leftover& left) noexcept {
         if (place.pending_writes == 0) {
             leave(held, host, one, left);
         } else {
-            place.told_of_end = told;
+            place.writes_ended = writes_ended;
             one.file->protocol(held).end(place.entry);
         }
     }
@@ -128,7 +128,7 @@ bool end_open_of(server_context& host, open& one, const session* of) noexcept {
 
 io::task<nt_status> co_end_open(request& r, std::shared_ptr<open> one) noexcept {
     if (not is_to_finish(*one, one->end())) co_return nt_status::file_closed;
-    event<nt_status> gone(r.loop());
+    one_shot_event<nt_status> gone(r.loop());
     const leftover left = finish(r.host(), *one, &gone);
     if (not left.has_left) co_return co_await within_work(gone.wait());
     if (left.is_nothing()) co_return nt_status::success;
@@ -166,14 +166,14 @@ pending_write::pending_write(server_context& host, std::shared_ptr<open> of) noe
 pending_write::~pending_write() {
     if (of_ == nullptr) return;
     leftover left{.file = of_->file, .duty = {}, .breaks = {}, .lease = {}, .has_left = false};
-    event<nt_status>* waiting = nullptr;
+    one_shot_event<nt_status>* waiting = nullptr;
     {
         const file_section held(*of_->file);
         open_in_file& place = of_->in_file(held);
         ENSURE(place.pending_writes != 0, "a write is counted until it ends");
         of_->file->end_write(held);
         if (--place.pending_writes != 0 or not place.is_ending) return;
-        waiting = std::exchange(place.told_of_end, nullptr);
+        waiting = std::exchange(place.writes_ended, nullptr);
         leave(held, host_, *of_, left);
     }
     forget(host_, *of_, left);

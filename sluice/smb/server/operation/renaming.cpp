@@ -257,7 +257,7 @@ public:
 private:
     struct mark {
         std::shared_ptr<file_state> file;
-        std::optional<event<nt_status>> granted;
+        std::optional<one_shot_event<nt_status>> granted;
         std::optional<name_right> right;  // before `granted` goes
     };
     [[nodiscard]] static bool begin(mark& one) noexcept {
@@ -349,7 +349,7 @@ public:
             if (not round.is_inside()) co_return fail(*r_.interrupted());
         }
         const name_key name({}, vfs::split_path(target_.path).name);
-        event<nt_status> woken(r_.loop());
+        one_shot_event<nt_status> woken(r_.loop());
         pending_create_waiting waiting(round.names().creates(), name, woken);
         round.pending().emplace(name);
         if (not round.names().creates().begin(*round.pending(), waiting.place()))
@@ -379,7 +379,7 @@ private:
         return step::failed;
     }
 
-    [[nodiscard]] io::task<step> wait_for(create_round& round, event<nt_status>& woken) noexcept {
+    [[nodiscard]] io::task<step> wait_for(create_round& round, one_shot_event<nt_status>& woken) noexcept {
         round.release();
         (void)co_await r_.wait(woken);
         co_return r_.interrupted() ? fail(*r_.interrupted()) : step::waited;
@@ -412,7 +412,7 @@ private:
 
         const std::shared_ptr<file_state> directory = files.of(found_.parent->key());
         directory_entry_guard entry(directory);
-        event<nt_status> woken(r_.loop());
+        one_shot_event<nt_status> woken(r_.loop());
         waiting<file_state> blocked(*directory, woken);
         switch (entry.join(blocked.place())) {
             case open_protocol::verdict::granted:
@@ -428,7 +428,7 @@ private:
             case open_protocol::verdict::sharing_violation:
                 co_return fail(nt_status::sharing_violation);
         }
-        if (file_list others = in_the_way(target); not others.empty()) {
+        if (file_list others = conflicting(target); not others.empty()) {
             entry.leave();
             marks.release(false);
             round.release();
@@ -452,18 +452,18 @@ private:
         // 187).
         const bool is_kept = one_->kept().changed;
         const bool is_deferred = not wish_.makes_link and not is_kept;
-        time_keeper times(*one_, {.changed = is_deferred or is_kept});
+        time_preserver times(*one_, {.changed = is_deferred or is_kept});
         status_ = co_await r_.call(domain, [&] { return carry_out(times); });
-        times.note(is_deferred ? one_.get() : nullptr);
+        times.record(is_deferred ? one_.get() : nullptr);
         const bool has_replaced = replaces and status_ == nt_status::success;
-        if (has_replaced) round.names().note_removal();
-        if (status_ == nt_status::success) round.names().note_change();
+        if (has_replaced) round.names().count_removal();
+        if (status_ == nt_status::success) round.names().record_change();
         marks.release(has_replaced);
         co_return status_ == nt_status::success ? step::done : step::failed;
     }
 
     // The files that are cached by handles which the new name would make stale.
-    [[nodiscard]] file_list in_the_way(const std::shared_ptr<file_state>& target) const {
+    [[nodiscard]] file_list conflicting(const std::shared_ptr<file_state>& target) const {
         file_list found;
         const auto add = [&](const std::shared_ptr<file_state>& file) {
             // An open has its lease in its own file.
@@ -524,7 +524,7 @@ private:
     }
 
     // Touches only the node.
-    [[nodiscard]] nt_status carry_out(time_keeper& times) noexcept {
+    [[nodiscard]] nt_status carry_out(time_preserver& times) noexcept {
         const auto taken = wish_.replaces ? vfs::when_taken::replace : vfs::when_taken::refuse;
         const auto names = vfs::names_of(*one_->node);
         if (not names) return status_of(names.error());

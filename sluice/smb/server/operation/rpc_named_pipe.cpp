@@ -9,9 +9,9 @@ namespace sluice::smb::server {
 namespace {
 
 // The information about a server that browsing clients get.
-class browsed_server final : public wire::rpc_host {
+class server_rpc_host final : public wire::rpc_host {
 public:
-    explicit browsed_server(const server_context& host) noexcept : host_(host) {}
+    explicit server_rpc_host(const server_context& host) noexcept : host_(host) {}
 
     [[nodiscard]] std::string name() const override { return host_.configuration().name; }
     [[nodiscard]] std::string comment() const override { return host_.configuration().comment; }
@@ -23,16 +23,16 @@ public:
         std::vector<wire::rpc_share> listed;
         const share_list::snapshot all = host_.shares.current();
         for (const std::shared_ptr<share>& one : *all) {
-            const share_configuration& told = one->configuration();
-            if (one->is_withdrawn() or told.is_hidden) continue;
+            const share_configuration& settings = one->configuration();
+            if (one->is_withdrawn() or settings.is_hidden) continue;
             // Clients hide names that end in a dollar sign; this server reports which of its shares
             // are hidden.
-            wire::rpc_share shown{.name = told.name,
-                                  .comment = one->is_pipes() ? "Pipes of the server" : told.comment,
+            wire::rpc_share shown{.name = settings.name,
+                                  .comment = one->is_pipes() ? "Pipes of the server" : settings.comment,
                                   .type = one->is_pipes() ? wire::rpc_share::ipc | wire::rpc_share::special
                                                           : wire::rpc_share::disk_tree};
-            if (told.hides_unreadable) shown.flags |= wire::rpc_share::access_based_directory_enum;
-            if (told.encryption == protection::required) shown.flags |= wire::rpc_share::encrypt_data;
+            if (settings.hides_unreadable) shown.flags |= wire::rpc_share::access_based_directory_enum;
+            if (settings.encryption == protection::required) shown.flags |= wire::rpc_share::encrypt_data;
             listed.push_back(std::move(shown));
         }
         return listed;
@@ -45,7 +45,7 @@ private:
 class rpc_named_pipe final : public named_pipe {
 public:
     rpc_named_pipe(const server_context& host, wire::rpc_service service) noexcept
-        : told_(host), pipe_(service, told_) {}
+        : rpc_host_(host), pipe_(service, rpc_host_) {}
 
 protected:
     [[nodiscard]] read_outcome read_answer(mutable_bytes into) noexcept override {
@@ -56,7 +56,7 @@ protected:
     [[nodiscard]] bool take(bytes_view request) noexcept override { return pipe_.write(request); }
 
 private:
-    browsed_server told_;
+    server_rpc_host rpc_host_;
     wire::rpc_pipe pipe_;
 };
 

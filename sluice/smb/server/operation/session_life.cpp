@@ -37,7 +37,7 @@ void end_remains(server_context& host, session& ended, session::remains left, bo
         (void)one->detach_from(ended);
     }
     host.sessions.remove(ended.id);
-    ended.note_opens_ended();
+    ended.signal_opens_ended();
 }
 
 // Ends the counts of the admission together with the session.
@@ -135,7 +135,7 @@ io::task<void> co_end_session(server_context& host, io::io_multiplexer& by, std:
                               bool keep_durable) noexcept {
     ENSURE(by.is_owner(), "the caller waits on its own loop");
     end_session(host, *ending, keep_durable);
-    event<nt_status> woken(by);
+    one_shot_event<nt_status> woken(by);
     waiting<session> blocked(*ending, woken);
     if (not ending->have_opens_ended(blocked.place())) (void)co_await within_work(woken.wait());
 }

@@ -7,7 +7,7 @@
 #include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/metadata/authorisation.hpp"
 #include "sluice/smb/server/metadata/link_target.hpp"
-#include "sluice/smb/server/operation/opening.hpp"
+#include "sluice/smb/server/operation/create_operation.hpp"
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/smb/wire/message/error_response.hpp"
 #include "sluice/smb/wire/utf16.hpp"
@@ -95,7 +95,7 @@ std::vector<std::byte> symlink_error_data(const stopping_link& link, std::string
 }
 
 // A link in the middle makes the path invalid, and one at the end stops the lookup.
-io::task<nt_status> opening::status_for_client(nt_status why) noexcept {
+io::task<nt_status> create_operation::status_for_client(nt_status why) noexcept {
     ENSURE(why != nt_status::success and fresh_ == nullptr, "a CREATE that failed has no open");
     const bool has_stopped = why == nt_status::stopped_on_symlink;
     if (not has_stopped and why != nt_status::object_path_not_found) co_return why;

@@ -186,8 +186,8 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
         now.changes_of_watch);
     to.back().when_reached = "the watch loses its changes; its client lists the directory";
     to.push_back({"break_within", group, "time to answer a break", seconds(limits::break_within), "s"});
-    to.push_back({"told_again_after", group, "time before a break is sent on another channel",
-                  ms(limits::told_again_after), "ms"});
+    to.push_back({"break_resend_delay", group, "time before a break is sent on another channel",
+                  ms(limits::break_resend_delay), "ms"});
     to.push_back({"durable_timeout_default", group, "default time that a durable open waits for its client",
                   seconds(limits::durable_timeout_default), "s"});
     to.push_back({"durable_timeout_max", group, "longest time that a client can ask for",

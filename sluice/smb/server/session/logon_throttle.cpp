@@ -40,8 +40,8 @@ milliseconds logon_throttle::pause_of(const entry& which) noexcept {
     return std::min(limits::logon_delay_max, milliseconds(50) * (1U << doublings));
 }
 
-bool logon_throttle::is_forgiven(const entry& which, clock_source::steady_time now) const noexcept {
-    return now - which.latest > forgiven_after;
+bool logon_throttle::is_expired(const entry& which, clock_source::steady_time now) const noexcept {
+    return now - which.latest > failures_expire_after;
 }
 
 // The smallest part of an address whose proofs wait; null if none does.
@@ -49,7 +49,7 @@ logon_throttle::entry* logon_throttle::delayed(const io::socket_address& from,
                                                clock_source::steady_time now) noexcept {
     for (const level& each : levels) {
         const auto found = entries_.find(client_address(from, each.bits));
-        if (found != entries_.end() and not is_forgiven(found->second, now) and
+        if (found != entries_.end() and not is_expired(found->second, now) and
             pause_of(found->second) != milliseconds(0))
             return &found->second;
     }
@@ -127,7 +127,7 @@ void logon_throttle::failed(const client_address& from, unsigned failures_free) 
     ENSURE(entries_.size() == by_age_.size(), "each address has an age");
     entry& known = found->second;
     known.failures_free = failures_free;
-    if (is_forgiven(known, now)) known.failures = 0;
+    if (is_expired(known, now)) known.failures = 0;
     known.latest = now;
     ++known.failures;
     known.check_next = now + pause_of(known);

@@ -101,7 +101,7 @@ public:
     }
 
     static constexpr std::size_t addresses_max = 4096;
-    static constexpr std::chrono::minutes forgiven_after{10};
+    static constexpr std::chrono::minutes failures_expire_after{10};
     /// Those before it in the queue may leave: how long an attempt sleeps for each
     /// of them, and at most.
     static constexpr std::chrono::milliseconds sleep_min{50};
@@ -124,7 +124,7 @@ private:
     [[nodiscard]] std::optional<limit> enter(const io::socket_address& from, admission& entered)
         SLUICE_REQUIRES(mutex_);
     void failed(const client_address& from, unsigned failures_free) SLUICE_REQUIRES(mutex_);
-    [[nodiscard]] bool is_forgiven(const entry& which, clock_source::steady_time now) const noexcept;
+    [[nodiscard]] bool is_expired(const entry& which, clock_source::steady_time now) const noexcept;
     void leave(entry& at, std::uint64_t number) noexcept SLUICE_REQUIRES(mutex_);
     void end(const attempt& ending) noexcept;
     void make_room() noexcept SLUICE_REQUIRES(mutex_);

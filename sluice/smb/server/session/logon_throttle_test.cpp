@@ -153,7 +153,7 @@ TEST_F(guessing, from_many_ipv6_networks_is_delayed_as_well) {
 
 TEST_F(guessing, is_forgiven_by_time) {
     fail(20);
-    clock_.advance(logon_throttle::forgiven_after + std::chrono::seconds(1));
+    clock_.advance(logon_throttle::failures_expire_after + std::chrono::seconds(1));
     EXPECT_EQ(waits(), milliseconds(0));
     fail(1);
     EXPECT_EQ(waits(), milliseconds(0));

@@ -87,7 +87,7 @@ session::remains session::end_all() noexcept {
     return left;
 }
 
-void session::note_opens_ended() noexcept {
+void session::signal_opens_ended() noexcept {
     event_wakes<wire::nt_status> woken;
     const session_section held(mutex_);
     ENSURE(state() == phase::gone and not have_opens_ended_, "the opens of a session end once, after it");

@@ -143,8 +143,8 @@ public:
     }
 
     /// Its opens and trees have ended, after it: wakes the waiters of have_opens_ended().
-    void note_opens_ended() noexcept;
-    /// Returns whether note_opens_ended() was called; otherwise `blocked` is queued until then.
+    void signal_opens_ended() noexcept;
+    /// Returns whether signal_opens_ended() was called; otherwise `blocked` is queued until then.
     [[nodiscard]] bool have_opens_ended(waiter& blocked) noexcept;
     /// A waiter does not wait any more.
     void forget(waiter& one) noexcept;

@@ -61,8 +61,8 @@ TEST_F(session_of_a_client, ends_once_and_gets_nothing_more) {
 
 TEST_F(session_of_a_client, wakes_those_that_wait_for_the_end_of_its_opens) {
     const auto loop = io::make_epoll_multiplexer().value();
-    event<wire::nt_status> first(*loop);
-    event<wire::nt_status> left(*loop);
+    one_shot_event<wire::nt_status> first(*loop);
+    one_shot_event<wire::nt_status> left(*loop);
     ASSERT_TRUE(session_->end(false, do_nothing));
     waiting<session> blocked(*session_, first);
     EXPECT_FALSE(session_->have_opens_ended(blocked.place()));
@@ -70,7 +70,7 @@ TEST_F(session_of_a_client, wakes_those_that_wait_for_the_end_of_its_opens) {
         waiting<session> leaving(*session_, left);
         EXPECT_FALSE(session_->have_opens_ended(leaving.place()));
     }
-    session_->note_opens_ended();
+    session_->signal_opens_ended();
     EXPECT_TRUE(first.is_set());
     EXPECT_FALSE(left.is_set()) << "it does not wait any more";
     waiting<session> late(*session_, left);

@@ -171,10 +171,10 @@ TEST_F(monitors_of_sessions, snapshot_of_the_shares_stays_while_the_next_is_publ
             }
             const share_list::snapshot seen = shares.current();
             for (const std::shared_ptr<share>& one : *seen) {
-                one->note_open_file();
+                one->count_open_file();
                 if (number == 1) one->withdraw();
                 (void)one->is_withdrawn();
-                one->note_closed_file();
+                one->count_closed_file();
             }
         }
     });

@@ -56,8 +56,8 @@ public:
         return open_files_.load(std::memory_order_relaxed);
     }
     // relaxed: a count, orders nothing.
-    void note_open_file() noexcept { open_files_.fetch_add(1, std::memory_order_relaxed); }
-    void note_closed_file() noexcept {
+    void count_open_file() noexcept { open_files_.fetch_add(1, std::memory_order_relaxed); }
+    void count_closed_file() noexcept {
         ENSURE(open_files_.fetch_sub(1, std::memory_order_relaxed) != 0, "a file is closed once");
     }
 

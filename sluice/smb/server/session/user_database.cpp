@@ -146,7 +146,7 @@ result<void> user_database::reload() {
 void user_database::publish(user_map& users) noexcept {
     const lock_guard held(mutex_);
     users_.swap(users);
-    note_change();
+    record_change();
 }
 
 result<void> user_database::admit(std::span<const admission> only) {
@@ -162,7 +162,7 @@ result<void> user_database::admit(std::span<const admission> only) {
     const lock_guard held(mutex_);
     admitted_.reset();
     if (not only.empty()) admitted_.emplace(std::move(fresh));
-    note_change();
+    record_change();
     return {};
 }
 

@@ -73,7 +73,7 @@ public:
     /// Domains are ignored.
     [[nodiscard]] bool is_same(const account_name& one, const account_name& other) const noexcept override;
     [[nodiscard]] std::uint64_t generation() const noexcept override {
-        return generation_.load(std::memory_order_seq_cst);  // pairs with note_change()
+        return generation_.load(std::memory_order_seq_cst);  // pairs with record_change()
     }
 
     struct admission {
@@ -117,7 +117,7 @@ private:
     template <class Edit>
     [[nodiscard]] result<void> edit_file(Edit&& change) SLUICE_REQUIRES(editing_);
     // With generation().
-    void note_change() noexcept { generation_.fetch_add(1, std::memory_order_seq_cst); }
+    void record_change() noexcept { generation_.fetch_add(1, std::memory_order_seq_cst); }
     // Replaces the known users; `users` is then the map before, for the caller to destroy.
     void publish(user_map& users) noexcept;
     [[nodiscard]] result<void> store(const user_map& users, users_edit& edit) const;

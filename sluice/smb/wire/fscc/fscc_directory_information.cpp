@@ -17,7 +17,7 @@ struct layout {
     bool number = false;
     bool number_128 = false;
     bool short_name = false;
-    bool padded_number_behind_short_name = false;
+    bool padded_number_after_short_name = false;
 };
 
 std::optional<layout> layout_of(file_information_class form) noexcept {
@@ -34,7 +34,7 @@ std::optional<layout> layout_of(file_information_class form) noexcept {
         case both_directory:
             return layout{.short_name = true};
         case id_both_directory:
-            return layout{.short_name = true, .padded_number_behind_short_name = true};
+            return layout{.short_name = true, .padded_number_after_short_name = true};
         case id_extd_directory:
             return layout{.reparse_tag = true, .number_128 = true};
         case id_extd_both_directory:
@@ -134,7 +134,7 @@ decoded<void> put_entry(byte_writer& writer, const layout& has, const directory_
         if (!block) return std::unexpected(block.error());
         writer.put(*block);
     }
-    if (has.padded_number_behind_short_name) {
+    if (has.padded_number_after_short_name) {
         writer.put(le16());
         writer.put(le64(fields.file_number));
     }
@@ -150,7 +150,7 @@ std::size_t fixed_bytes_of(const layout& has) noexcept {
     if (has.number) bytes += sizeof(le64);
     if (has.number_128) bytes += sizeof(file_number_128);
     if (has.short_name) bytes += sizeof(short_name_wire);
-    if (has.padded_number_behind_short_name) bytes += sizeof(le16) + sizeof(le64);
+    if (has.padded_number_after_short_name) bytes += sizeof(le16) + sizeof(le64);
     return bytes;
 }
 
@@ -202,7 +202,7 @@ decoded<received_directory_entry> take_entry(byte_reader& reader, const layout& 
         if (!name) return std::unexpected(name.error());
         entry.short_name_utf16 = *name;
     }
-    if (has.padded_number_behind_short_name) {
+    if (has.padded_number_after_short_name) {
         (void)reader.skip(sizeof(le16));
         fields.file_number = reader.take<le64>()->value();
     }

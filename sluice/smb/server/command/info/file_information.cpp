@@ -41,7 +41,7 @@ template <class Encode>
 }
 
 template <class Information>
-[[nodiscard]] answer told(mutable_bytes room, const Information& what) {
+[[nodiscard]] answer encoded(mutable_bytes room, const Information& what) {
     return written(room, 0, [&](byte_writer& writer) {
         encode(writer, what);
         return true;
@@ -313,16 +313,16 @@ answer file_information(const request& r, const open& one, const wire::query_inf
     const vfs::metadata& status = known.status;
     switch (file_information_class(args.information_class)) {
         case file_information_class::ea:
-            return told(room, ea_of(known));
+            return encoded(room, ea_of(known));
         case file_information_class::access:
-            return told(room, wire::access_information{.granted = one.access});
+            return encoded(room, wire::access_information{.granted = one.access});
         case file_information_class::position:
-            return told(room,
-                        wire::position_information{.offset = one.position.load(std::memory_order_relaxed)});
+            return encoded(
+                room, wire::position_information{.offset = one.position.load(std::memory_order_relaxed)});
         case file_information_class::mode:
-            return told(room, wire::mode_information{.mode = one.mode.load(std::memory_order_relaxed)});
+            return encoded(room, wire::mode_information{.mode = one.mode.load(std::memory_order_relaxed)});
         case file_information_class::alignment:
-            return told(room, wire::alignment_information{});
+            return encoded(room, wire::alignment_information{});
         case file_information_class::name:
             return named(room, client_path_of(one));
         case file_information_class::normalized_name:
@@ -332,27 +332,28 @@ answer file_information(const request& r, const open& one, const wire::query_inf
         case file_information_class::full_ea:
             return full_eas_of(known, args, room_for_list(args, room));
         case file_information_class::basic:
-            return told(room, basic_of(status));
+            return encoded(room, basic_of(status));
         case file_information_class::standard:
-            return told(room, standard_of(one, status));
+            return encoded(room, standard_of(one, status));
         case file_information_class::internal:
-            return told(room, wire::internal_information{.file_number = status.id});
+            return encoded(room, wire::internal_information{.file_number = status.id});
         case file_information_class::all:
             return all_of(one, known, room);
         case file_information_class::stream:
             return streams_of(one, known, room_for_list(args, room));
         case file_information_class::compression:
-            return told(room, compression_of(status));
+            return encoded(room, compression_of(status));
         case file_information_class::network_open:
-            return told(room, network_open_of(status));
+            return encoded(room, network_open_of(status));
         case file_information_class::attribute_tag:
-            return told(room, wire::attribute_tag_information{
-                                  .attributes = attributes_of(status),
-                                  .reparse_tag = status.kind == vfs::node_kind::symlink ? symlink_tag : 0});
+            return encoded(room,
+                           wire::attribute_tag_information{
+                               .attributes = attributes_of(status),
+                               .reparse_tag = status.kind == vfs::node_kind::symlink ? symlink_tag : 0});
         case file_information_class::hard_link:
             return links_of(one, status, room_for_list(args, room));
         case file_information_class::id:
-            return told(room, id_of(r, status));
+            return encoded(room, id_of(r, status));
         case file_information_class::quota:
             return std::unexpected(nt_status::not_supported);
         default:
@@ -363,17 +364,17 @@ answer file_information(const request& r, const open& one, const wire::query_inf
 answer pipe_information(const open& one, const wire::query_info_args& args, mutable_bytes room) {
     switch (file_information_class(args.information_class)) {
         case file_information_class::basic:
-            return told(room, wire::basic_information{.attributes = wire::file_attributes::normal});
+            return encoded(room, wire::basic_information{.attributes = wire::file_attributes::normal});
         case file_information_class::standard:
             // The values of Windows for its pipes, which are removed with their last handle.
-            return told(room, wire::standard_information{
-                                  .allocation_bytes = 4096, .links = 1, .delete_pending = true});
+            return encoded(room, wire::standard_information{
+                                     .allocation_bytes = 4096, .links = 1, .delete_pending = true});
         case file_information_class::access:
-            return told(room, wire::access_information{.granted = one.access});
+            return encoded(room, wire::access_information{.granted = one.access});
         case file_information_class::pipe:
-            return told(room, wire::pipe_information{});
+            return encoded(room, wire::pipe_information{});
         case file_information_class::pipe_local:
-            return told(room, wire::pipe_local_information{});
+            return encoded(room, wire::pipe_local_information{});
         default:
             return std::unexpected(nt_status::invalid_parameter);
     }

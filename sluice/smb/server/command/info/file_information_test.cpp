@@ -23,17 +23,18 @@ protected:
     }
 
 private:
-    polite_client::answer said_;
+    compliant_client::answer said_;
 };
 
 TEST_F(file_information, counts_the_bytes_and_the_names_of_a_file) {
     const wire::file_id file = open_for(wire::file_all_access);
     ASSERT_EQ(write(file, "0123456789"), nt_status::success);
-    const auto told = wire::decode_standard_information(ask(file, file_information_class::standard)).value();
-    EXPECT_EQ(told.end_of_file, 10U);
-    EXPECT_EQ(told.links, 1U);
-    EXPECT_FALSE(told.directory);
-    EXPECT_FALSE(told.delete_pending);
+    const auto information =
+        wire::decode_standard_information(ask(file, file_information_class::standard)).value();
+    EXPECT_EQ(information.end_of_file, 10U);
+    EXPECT_EQ(information.links, 1U);
+    EXPECT_FALSE(information.directory);
+    EXPECT_FALSE(information.delete_pending);
 }
 
 TEST_F(file_information, counts_no_name_of_a_file_in_delete_pending_state) {
@@ -41,23 +42,25 @@ TEST_F(file_information, counts_no_name_of_a_file_in_delete_pending_state) {
     ASSERT_EQ(set_information(file, file_information_class::disposition,
                               wire::disposition_information{.delete_on_close = true}),
               nt_status::success);
-    const auto told = wire::decode_standard_information(ask(file, file_information_class::standard)).value();
-    EXPECT_EQ(told.links, 0U);
-    EXPECT_TRUE(told.delete_pending);
+    const auto information =
+        wire::decode_standard_information(ask(file, file_information_class::standard)).value();
+    EXPECT_EQ(information.links, 0U);
+    EXPECT_TRUE(information.delete_pending);
 }
 
 TEST_F(file_information, has_no_size_for_a_directory) {
-    const auto told =
+    const auto information =
         wire::decode_standard_information(ask(open_directory(), file_information_class::standard)).value();
-    EXPECT_TRUE(told.directory);
-    EXPECT_EQ(told.end_of_file, 0U);
-    EXPECT_EQ(told.links, 1U);
+    EXPECT_TRUE(information.directory);
+    EXPECT_EQ(information.end_of_file, 0U);
+    EXPECT_EQ(information.links, 1U);
 }
 
 TEST_F(file_information, reports_the_rights_that_the_open_was_granted) {
     const wire::file_id file = open_for(access_mask::read_data | access_mask::read_attributes);
-    const auto told = wire::decode_access_information(ask(file, file_information_class::access)).value();
-    EXPECT_EQ(told.granted, access_mask::read_data | access_mask::read_attributes);
+    const auto information =
+        wire::decode_access_information(ask(file, file_information_class::access)).value();
+    EXPECT_EQ(information.granted, access_mask::read_data | access_mask::read_attributes);
 }
 
 TEST_F(file_information, gives_each_file_a_number_of_its_own) {

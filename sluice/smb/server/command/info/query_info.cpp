@@ -25,7 +25,7 @@ constexpr std::size_t reply_fixed_bytes = 16;
     const std::uint32_t bytes_max =
         is_large ? limits::transfer_bytes_max : limits::transfer_bytes_max_single_credit;
     const std::uint64_t most = std::max<std::uint64_t>(args.output_bytes_max, args.input.size());
-    return most > bytes_max or not r.affords(most) ? nt_status::invalid_parameter : nt_status::success;
+    return most > bytes_max or not r.charge_covers(most) ? nt_status::invalid_parameter : nt_status::success;
 }
 
 [[nodiscard]] nt_status reply_with(request& r, bytes_view output, nt_status status) {
@@ -50,8 +50,8 @@ template <class Write>
 [[nodiscard]] nt_status reply_with_information(request& r, const wire::query_info_args& args, Write write) {
     pool_buffer memory = r.answer.buffers().take(information_bytes_max);
     if (not memory) return nt_status::insufficient_resources;
-    const auto told = write(mutable_bytes(memory.bytes()));
-    return told ? fit(r, *told, args.output_bytes_max) : told.error();
+    const auto encoded = write(mutable_bytes(memory.bytes()));
+    return encoded ? fit(r, *encoded, args.output_bytes_max) : encoded.error();
 }
 
 [[nodiscard]] io::task<nt_status> query_file(request& r, open& one,
@@ -97,8 +97,8 @@ template <class Write>
     if (bytes->size() <= bytes_max) return reply_with(r, bytes_view(*bytes), nt_status::success);
     // How much room it takes is the error's data ([MS-SMB2] 3.3.5.20.3).
     const le32 needed_bytes(static_cast<std::uint32_t>(bytes->size()));
-    const bytes_view told = bytes_of(needed_bytes);
-    r.error_data.assign(told.begin(), told.end());
+    const bytes_view encoded = bytes_of(needed_bytes);
+    r.error_data.assign(encoded.begin(), encoded.end());
     return nt_status::buffer_too_small;
 }
 

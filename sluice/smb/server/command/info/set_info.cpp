@@ -22,7 +22,7 @@ namespace {
     const bool is_large = wire::has(r.connection().agreed.capabilities, wire::capabilities::large_mtu);
     const std::uint32_t bytes_max =
         is_large ? limits::transfer_bytes_max : limits::transfer_bytes_max_single_credit;
-    const bool fits = args.input.size() <= bytes_max and r.affords(args.input.size());
+    const bool fits = args.input.size() <= bytes_max and r.charge_covers(args.input.size());
     return fits ? nt_status::success : nt_status::invalid_parameter;
 }
 
@@ -106,7 +106,7 @@ private:
                                                 bool ignores_read_only) noexcept {
     for (unsigned waits = 0;; ++waits) {
         if (waits == limits::caching_waits_max) co_return nt_status::sharing_violation;
-        event<nt_status> woken(r.loop());
+        one_shot_event<nt_status> woken(r.loop());
         waiting<file_state> blocked(*one->file, woken);
         const nt_status begun = check.begin(blocked.place());
         if (begun == nt_status::success) break;

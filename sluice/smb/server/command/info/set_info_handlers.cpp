@@ -96,7 +96,7 @@ struct basic_change {
 
 // The change time that such a request leaves as it is, or sets ([MS-FSA] 2.1.5.15.2).
 [[nodiscard]] nt_status carry_out(vfs::node& node, const basic_change& wanted, bool keeps_access_time,
-                                  time_keeper& change_time) noexcept {
+                                  time_preserver& change_time) noexcept {
     if (change_time.is_needed()) change_time.ask();
     const nt_status status = status_of(node.change(wanted.on_disk()));
     change_time.restore();
@@ -112,13 +112,13 @@ struct basic_change {
     const kept_times after{.accessed = keeps_after(wanted->accessed, before.accessed),
                            .written = keeps_after(wanted->modified, before.written),
                            .changed = keeps_after(wanted->changed, before.changed)};
-    time_keeper change_time(one, {.changed = after.changed});
+    time_preserver change_time(one, {.changed = after.changed});
     if (wanted->changed.what == requested_time::kind::set) change_time.set_change_time(wanted->changed.time);
     const nt_status status = co_await call_in_turn(
         r, one, [&] { return carry_out(*one.node, *wanted, after.accessed, change_time); });
     if (status != nt_status::success) co_return status;
     one.keep(after);
-    change_time.note();
+    change_time.record();
     co_return nt_status::success;
 }
 

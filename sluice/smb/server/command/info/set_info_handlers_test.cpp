@@ -41,23 +41,23 @@ protected:
             .information_class = static_cast<std::uint8_t>(file_information_class::basic),
             .output_bytes_max = 100,
             .file = of.file};
-        const auto told = client().call(command::query_info, question);
-        const auto reply = smb::wire::decode_query_info_reply(told.message()).value();
+        const auto answered = client().call(command::query_info, question);
+        const auto reply = smb::wire::decode_query_info_reply(answered.message()).value();
         return smb::wire::decode_basic_information(reply.output).value();
     }
     filetime listed(std::string_view name) {
         constexpr auto form = file_information_class::id_both_directory;
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.options = smb::wire::create_options::directory_file;
         const auto root = client().create("", how);
         const std::string pattern = smb::wire::utf16_of(name).value();
-        const auto told = client().call(
+        const auto answered = client().call(
             command::query_directory, smb::wire::query_directory_args{
                                           .information_class = smb::wire::directory_class::id_both_directory,
                                           .file = root.file,
                                           .pattern = std::as_bytes(std::span(pattern)),
                                           .output_bytes_max = 1000});
-        const auto reply = smb::wire::decode_query_directory_reply(told.message()).value();
+        const auto reply = smb::wire::decode_query_directory_reply(answered.message()).value();
         smb::wire::directory_entry_reader entries(reply.entries, form);
         return entries.next().value().value().fields.changed;
     }

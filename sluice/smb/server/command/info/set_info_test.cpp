@@ -23,7 +23,7 @@ protected:
                                wire::rename_information{.replace_if_exists = replaces, .target = target});
     }
     [[nodiscard]] nt_status try_open(std::string_view name) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.disposition = wire::create_disposition::open;
         return client().try_create(name, how);
     }
@@ -60,7 +60,7 @@ TEST_F(set_info_command, removes_neither_the_root_nor_a_file_without_the_right) 
 }
 
 TEST_F(set_info_command, removes_a_read_only_file_only_if_the_client_ignores_that) {
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.file_attributes = wire::file_attributes::read_only;
     const wire::file_id file = client().create("f", how).file;
     EXPECT_EQ(dispose(file), nt_status::cannot_delete);

@@ -20,7 +20,7 @@ constexpr std::size_t volume_fixed_bytes = 24;
 constexpr std::size_t attribute_fixed_bytes = 16;
 
 template <class Information>
-[[nodiscard]] answer told(mutable_bytes room, const Information& what, std::size_t fixed_bytes = 0) {
+[[nodiscard]] answer encoded(mutable_bytes room, const Information& what, std::size_t fixed_bytes = 0) {
     byte_writer writer(room);
     if constexpr (std::is_void_v<decltype(encode(writer, what))>) {
         encode(writer, what);
@@ -56,20 +56,20 @@ template <class Information>
     const std::uint64_t unit = space.block_bytes;
     const std::uint32_t sectors = space.block_bytes / space.sector_bytes;
     if (is_full)
-        return told(room,
-                    wire::fs_full_size_information{.total_units = space.total_bytes / unit,
-                                                   .available_to_caller_units = space.available_bytes / unit,
-                                                   .available_units = space.free_bytes / unit,
+        return encoded(
+            room, wire::fs_full_size_information{.total_units = space.total_bytes / unit,
+                                                 .available_to_caller_units = space.available_bytes / unit,
+                                                 .available_units = space.free_bytes / unit,
+                                                 .sectors_per_unit = sectors,
+                                                 .bytes_per_sector = space.sector_bytes});
+    return encoded(room, wire::fs_size_information{.total_units = space.total_bytes / unit,
+                                                   .available_units = space.available_bytes / unit,
                                                    .sectors_per_unit = sectors,
                                                    .bytes_per_sector = space.sector_bytes});
-    return told(room, wire::fs_size_information{.total_units = space.total_bytes / unit,
-                                                .available_units = space.available_bytes / unit,
-                                                .sectors_per_unit = sectors,
-                                                .bytes_per_sector = space.sector_bytes});
 }
 
 [[nodiscard]] answer sectors_of(const vfs::volume_space& space, mutable_bytes room) {
-    return told(
+    return encoded(
         room, wire::fs_sector_size_information{.logical_bytes = space.sector_bytes,
                                                .physical_bytes_for_atomicity = space.block_bytes,
                                                .physical_bytes_for_performance = space.block_bytes,
@@ -96,12 +96,12 @@ answer volume_information(const request& r, const wire::query_info_args& args, c
     const vfs::volume& volume = r.tree->volume();
     switch (wire::filesystem_information_class(args.information_class)) {
         case wire::filesystem_information_class::volume:
-            return told(room,
-                        wire::fs_volume_information{
-                            .created = wire::filetime_of(volume.identity().created),
-                            .serial_number = static_cast<std::uint32_t>(volume.identity().serial),
-                            .label = volume.identity().label},
-                        volume_fixed_bytes);
+            return encoded(room,
+                           wire::fs_volume_information{
+                               .created = wire::filetime_of(volume.identity().created),
+                               .serial_number = static_cast<std::uint32_t>(volume.identity().serial),
+                               .label = volume.identity().label},
+                           volume_fixed_bytes);
         case wire::filesystem_information_class::size:
             return size_of(*known, false, room);
         case wire::filesystem_information_class::full_size:
@@ -110,20 +110,21 @@ answer volume_information(const request& r, const wire::query_info_args& args, c
             wire::fs_device_information device;
             if (volume.features().is_read_only)
                 device.characteristics |= wire::fs_device_information::read_only;
-            return told(room, device);
+            return encoded(room, device);
         }
         case wire::filesystem_information_class::attribute:
             // Programs that judge by the name of the file system know no other
             // with streams and ACLs.
-            return told(room,
-                        wire::fs_attribute_information{.attributes = attributes_of(volume.features()),
-                                                       .name_units_max = volume.features().name_units_max,
-                                                       .filesystem_name = "NTFS"},
-                        attribute_fixed_bytes);
+            return encoded(room,
+                           wire::fs_attribute_information{.attributes = attributes_of(volume.features()),
+                                                          .name_units_max = volume.features().name_units_max,
+                                                          .filesystem_name = "NTFS"},
+                           attribute_fixed_bytes);
         case wire::filesystem_information_class::control:
-            return told(room, wire::fs_control_information{});
+            return encoded(room, wire::fs_control_information{});
         case wire::filesystem_information_class::object_id:
-            return told(room, wire::fs_object_id_information{.object_id = object_id_of(volume.identity())});
+            return encoded(room,
+                           wire::fs_object_id_information{.object_id = object_id_of(volume.identity())});
         case wire::filesystem_information_class::sector_size:
             return sectors_of(*known, room);
         default:

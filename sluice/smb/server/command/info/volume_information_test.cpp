@@ -10,7 +10,7 @@ using wire::filesystem_information_class;
 
 class volume_information : public command_test {
 protected:
-    polite_client::answer ask(filesystem_information_class what, std::uint32_t bytes_max = 4096) {
+    compliant_client::answer ask(filesystem_information_class what, std::uint32_t bytes_max = 4096) {
         return client().call(command::query_info,
                              wire::query_info_args{.type = wire::info_type::file_system,
                                                    .information_class = static_cast<std::uint8_t>(what),
@@ -32,12 +32,12 @@ TEST_F(volume_information, reports_the_space_in_units_of_both_sizes) {
 
 TEST_F(volume_information, names_the_features_of_the_file_system) {
     const auto said = ask(filesystem_information_class::attribute);
-    const auto told = wire::decode_fs_attribute_information(output_of(said)).value();
-    EXPECT_EQ(told.filesystem_name, "NTFS");
-    EXPECT_TRUE(wire::has(told.attributes, wire::filesystem_attributes::named_streams));
-    EXPECT_TRUE(wire::has(told.attributes, wire::filesystem_attributes::object_ids));
-    EXPECT_TRUE(wire::has(told.attributes, wire::filesystem_attributes::file_compression));
-    EXPECT_FALSE(wire::has(told.attributes, wire::filesystem_attributes::block_refcounting));
+    const auto information = wire::decode_fs_attribute_information(output_of(said)).value();
+    EXPECT_EQ(information.filesystem_name, "NTFS");
+    EXPECT_TRUE(wire::has(information.attributes, wire::filesystem_attributes::named_streams));
+    EXPECT_TRUE(wire::has(information.attributes, wire::filesystem_attributes::object_ids));
+    EXPECT_TRUE(wire::has(information.attributes, wire::filesystem_attributes::file_compression));
+    EXPECT_FALSE(wire::has(information.attributes, wire::filesystem_attributes::block_refcounting));
 }
 
 TEST_F(volume_information, is_of_a_disk) {

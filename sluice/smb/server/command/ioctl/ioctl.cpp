@@ -70,7 +70,7 @@ constexpr std::array rules{
         is_large ? limits::transfer_bytes_max : limits::transfer_bytes_max_single_credit;
     const std::uint64_t received = std::max<std::uint64_t>(args.input_bytes_max, args.output_bytes_max);
     const std::uint64_t largest = std::max<std::uint64_t>(args.input.size(), received);
-    if (args.input_bytes_max > bytes_max or args.output_bytes_max > bytes_max or not r.affords(largest))
+    if (args.input_bytes_max > bytes_max or args.output_bytes_max > bytes_max or not r.charge_covers(largest))
         return nt_status::invalid_parameter;
     return nt_status::success;
 }

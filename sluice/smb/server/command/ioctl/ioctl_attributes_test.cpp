@@ -49,7 +49,7 @@ TEST_F(attribute_controls, compress_directories_and_what_is_created_in_them) {
     EXPECT_EQ(compression_of(directory), wire::compression_format::lznt1);
     EXPECT_EQ(compression_of(open_for(wire::file_all_access, "d\\inherits")),
               wire::compression_format::lznt1);
-    auto how = polite_client::for_everything();
+    auto how = compliant_client::for_everything();
     how.options = wire::create_options::no_compression;
     EXPECT_EQ(compression_of(client().create("d\\plain", how).file), wire::compression_format::none);
 }
@@ -112,7 +112,7 @@ TEST_F(attribute_controls, refuse_output_without_room) {
 class marked_handles : public attribute_controls {
 protected:
     wire::file_id open_unbuffered(std::string_view name = "f") {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.options = wire::create_options::no_intermediate_buffering;
         return client().create(name, how).file;
     }

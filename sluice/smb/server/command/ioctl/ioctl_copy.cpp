@@ -118,7 +118,7 @@ constexpr std::uint64_t offset_max = INT64_MAX;
         const nt_status refused = co_await take_transfer_turn(turn, c.r, *c.file, transfer::write);
         if (refused != nt_status::success) co_return refused;
     }
-    time_keeper times(*c.file);
+    time_preserver times(*c.file);
     if (times.is_needed()) {
         io::task<void> asking = ask_kept_times(c.r, *c.file, times);
         co_await std::move(asking);

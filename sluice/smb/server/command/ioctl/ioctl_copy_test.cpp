@@ -22,9 +22,9 @@ protected:
         EXPECT_EQ(said.status(), nt_status::success);
         return wire::decode_resume_key(output_of_control(said)).value();
     }
-    polite_client::answer copy(const wire::file_id& to, const std::vector<wire::copy_chunk>& chunks,
-                               const wire::resume_key& from,
-                               control_code code = control_code::srv_copychunk_write) {
+    compliant_client::answer copy(const wire::file_id& to, const std::vector<wire::copy_chunk>& chunks,
+                                  const wire::resume_key& from,
+                                  control_code code = control_code::srv_copychunk_write) {
         std::vector<std::byte> room(32 + 24 * chunks.size());
         byte_writer writer{mutable_bytes(room)};
         encode(writer, wire::copy_chunk_request{.source = from, .chunks = chunks});

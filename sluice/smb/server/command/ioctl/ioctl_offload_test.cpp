@@ -17,8 +17,8 @@ protected:
     }
 
     template <class Request>
-    polite_client::answer send(polite_client& by, control_code code, const wire::file_id& file,
-                               const Request& asked, std::uint32_t output_bytes_max = 528) {
+    compliant_client::answer send(compliant_client& by, control_code code, const wire::file_id& file,
+                                  const Request& asked, std::uint32_t output_bytes_max = 528) {
         std::array<std::byte, 544> room{};
         byte_writer writer(room);
         encode(writer, asked);
@@ -27,7 +27,7 @@ protected:
             wire::ioctl_args{
                 .code = code, .file = file, .output_bytes_max = output_bytes_max, .input = *writer.finish()});
     }
-    polite_client::answer read(const wire::file_id& file, const wire::offload_read_request& asked) {
+    compliant_client::answer read(const wire::file_id& file, const wire::offload_read_request& asked) {
         return send(client(), control_code::offload_read, file, asked);
     }
     wire::offload_read_reply token_of(const wire::file_id& file, const wire::offload_read_request& asked) {
@@ -128,7 +128,7 @@ TEST_F(offloaded_copy, is_for_the_user_of_the_token_alone) {
     const auto token = token_of(source, {.length = 512}).token;
     for (const auto& [user, outcome] :
          {std::pair{"v", nt_status::invalid_token}, std::pair{"u", nt_status::success}}) {
-        polite_client other(where_, 2);
+        compliant_client other(where_, 2);
         ASSERT_EQ(other.log_on(user, "p"), nt_status::success);
         ASSERT_EQ(other.connect_tree("files"), nt_status::success);
         const wire::file_id target = other.create(user).file;

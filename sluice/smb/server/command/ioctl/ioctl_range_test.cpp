@@ -17,7 +17,7 @@ protected:
         wire::encode_set_zero_data(writer, range);
         return control(control_code::set_zero_data, file, *writer.finish()).status();
     }
-    polite_client::answer ask_ranges(const wire::file_id& file, std::uint32_t output_bytes_max = 4096) {
+    compliant_client::answer ask_ranges(const wire::file_id& file, std::uint32_t output_bytes_max = 4096) {
         std::array<std::byte, 16> room{};
         byte_writer writer(room);
         wire::encode_allocated_range(writer, {.offset = 0, .length = 1 << 20});
@@ -92,14 +92,14 @@ TEST_F(range_controls, trim_nothing_for_a_request_with_a_key) {
 
 class region_controls : public range_controls {
 protected:
-    polite_client::answer ask_regions(const wire::file_id& file, const wire::file_region_request& asked,
-                                      std::uint32_t output_bytes_max = 4096) {
+    compliant_client::answer ask_regions(const wire::file_id& file, const wire::file_region_request& asked,
+                                         std::uint32_t output_bytes_max = 4096) {
         std::array<std::byte, 24> room{};
         byte_writer writer(room);
         encode(writer, asked);
         return control(control_code::query_file_regions, file, *writer.finish(), output_bytes_max);
     }
-    static std::vector<wire::file_region_request> regions_in(const polite_client::answer& said) {
+    static std::vector<wire::file_region_request> regions_in(const compliant_client::answer& said) {
         EXPECT_EQ(said.status(), nt_status::success);
         return wire::decode_file_regions(output_of_control(said)).value();
     }

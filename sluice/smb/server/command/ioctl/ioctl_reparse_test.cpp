@@ -42,7 +42,7 @@ protected:
                 .rest = std::string(name.substr(name.size() - rest_length))};
     }
     static wire::create_args with(create_disposition disposition) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.disposition = disposition;
         return how;
     }
@@ -52,7 +52,7 @@ protected:
         return how;
     }
     void make_directory(std::string_view name) {
-        auto how = polite_client::for_everything();
+        auto how = compliant_client::for_everything();
         how.options = create_options::directory_file;
         close(client().create(name, how).file);
     }

@@ -21,19 +21,19 @@ namespace {
 }
 
 [[nodiscard]] std::optional<wire::network_interface> described(const network_interface& from) noexcept {
-    wire::network_interface told{
+    wire::network_interface reported{
         .index = from.index,
         .capability = from.can_spread_receives ? wire::network_interface::rss_capable : 0U,
         .link_speed_bits_per_second = from.bits_per_second,
         .ipv6 = from.address.family() == io::address_family::ip_v6};
     // The kernel's form: the address follows family and port, that of IPv6 also its flow.
     const bytes_view kernels(static_cast<const std::byte*>(from.address.data()), from.address.size());
-    const auto address =
-        told.ipv6 ? kernels.slice({.offset = 8, .length = 16}) : kernels.slice({.offset = 4, .length = 4});
-    const bool is_ip = told.ipv6 or from.address.family() == io::address_family::ip_v4;
+    const auto address = reported.ipv6 ? kernels.slice({.offset = 8, .length = 16})
+                                       : kernels.slice({.offset = 4, .length = 4});
+    const bool is_ip = reported.ipv6 or from.address.family() == io::address_family::ip_v4;
     if (not is_ip or not address) return std::nullopt;
-    std::ranges::copy(*address, told.address.begin());
-    return told;
+    std::ranges::copy(*address, reported.address.begin());
+    return reported;
 }
 
 }  // namespace
@@ -63,15 +63,15 @@ io::task<nt_status> validate_negotiate(control& c) {
 // In every dialect, because [MS-SMB2] 3.3.5.15.11 names none, although only SMB 3 clients need it.
 io::task<nt_status> query_network_interfaces(control& c) {
     constexpr std::size_t bytes_per_interface = 152;
-    std::vector<wire::network_interface> told;
+    std::vector<wire::network_interface> reported;
     const auto& interfaces = c.r.host().configuration().interfaces;
     for (const network_interface& one : interfaces ? interfaces() : std::vector<network_interface>())
-        if (const auto known = described(one)) told.push_back(*known);
-    const std::size_t bytes = told.size() * bytes_per_interface;
+        if (const auto known = described(one)) reported.push_back(*known);
+    const std::size_t bytes = reported.size() * bytes_per_interface;
     if (bytes > c.args.output_bytes_max) co_return nt_status::buffer_too_small;
     byte_writer* const output = c.begin_output(bytes);
     if (output == nullptr) co_return nt_status::insufficient_resources;
-    wire::encode_network_interfaces(*output, told);
+    wire::encode_network_interfaces(*output, reported);
     co_return nt_status::success;
 }
 

@@ -17,11 +17,11 @@ std::vector<smb::server::network_interface> two_interfaces() {
             {.address = io::socket_address::ip("2001:db8::7", 0).value(), .index = 2}};
 }
 
-void tell_two(smb::server::server_configuration& rules) {
+void advertise_two(smb::server::server_configuration& rules) {
     rules.interfaces = two_interfaces;
 }
 
-polite_client::answer interfaces_for(polite_client& client) {
+compliant_client::answer interfaces_for(compliant_client& client) {
     EXPECT_EQ(client.log_on("u", "p"), nt_status::success);
     EXPECT_EQ(client.connect_tree("files"), nt_status::success);
     return client.call(command::ioctl,
@@ -31,33 +31,33 @@ polite_client::answer interfaces_for(polite_client& client) {
 }
 
 TEST(network_interfaces, are_returned_with_index_speed_and_address) {
-    world serving(io::simulation_options{.seed = 1}, 1, tell_two);
+    world serving(io::simulation_options{.seed = 1}, 1, advertise_two);
     {
-        polite_client client(serving);
+        compliant_client client(serving);
         const auto answer = interfaces_for(client);
         ASSERT_EQ(answer.status(), nt_status::success);
         const auto reply = smb::wire::decode_ioctl_reply(answer.message()).value();
-        const auto told = smb::wire::decode_network_interfaces(reply.output).value();
-        ASSERT_EQ(told.size(), 2U);
-        EXPECT_EQ(told[0].index, 2U);
-        EXPECT_EQ(told[0].link_speed_bits_per_second, 10'000'000'000U);
-        EXPECT_FALSE(told[0].ipv6);
-        EXPECT_EQ(told[0].address[3], std::byte{7});
-        EXPECT_TRUE(told[1].ipv6);
-        EXPECT_EQ(told[1].address[15], std::byte{7});
+        const auto reported = smb::wire::decode_network_interfaces(reply.output).value();
+        ASSERT_EQ(reported.size(), 2U);
+        EXPECT_EQ(reported[0].index, 2U);
+        EXPECT_EQ(reported[0].link_speed_bits_per_second, 10'000'000'000U);
+        EXPECT_FALSE(reported[0].ipv6);
+        EXPECT_EQ(reported[0].address[3], std::byte{7});
+        EXPECT_TRUE(reported[1].ipv6);
+        EXPECT_EQ(reported[1].address[15], std::byte{7});
     }
     serving.stop();
 }
 
-void tell_two_of_smb2(smb::server::server_configuration& rules) {
-    tell_two(rules);
+void advertise_two_of_smb2(smb::server::server_configuration& rules) {
+    advertise_two(rules);
     rules.dialect_max = smb::wire::dialect::smb_2_1;
 }
 
 TEST(network_interfaces, are_returned_in_older_dialects) {
-    world serving(io::simulation_options{.seed = 1}, 1, tell_two_of_smb2);
+    world serving(io::simulation_options{.seed = 1}, 1, advertise_two_of_smb2);
     {
-        polite_client client(serving);
+        compliant_client client(serving);
         const auto answer = interfaces_for(client);
         ASSERT_EQ(answer.status(), nt_status::success);
         const auto reply = smb::wire::decode_ioctl_reply(answer.message()).value();

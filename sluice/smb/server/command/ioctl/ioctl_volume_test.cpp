@@ -16,14 +16,14 @@ protected:
         const auto said = query(file, wire::file_information_class::id);
         return wire::decode_id_information(output_of(said)).value();
     }
-    polite_client::answer read_usn(const wire::file_id& file, std::uint16_t version_min,
-                                   std::uint16_t version_max, std::uint32_t output_bytes_max = 4096) {
+    compliant_client::answer read_usn(const wire::file_id& file, std::uint16_t version_min,
+                                      std::uint16_t version_max, std::uint32_t output_bytes_max = 4096) {
         std::array<std::byte, 4> room{};
         byte_writer writer(room);
         encode(writer, wire::read_usn_request{.version_min = version_min, .version_max = version_max});
         return control(control_code::read_file_usn_data, file, *writer.finish(), output_bytes_max);
     }
-    static wire::usn_record record_in(const polite_client::answer& said) {
+    static wire::usn_record record_in(const compliant_client::answer& said) {
         EXPECT_EQ(said.status(), nt_status::success);
         return wire::decode_usn_record(output_of_control(said)).value_or(wire::usn_record{});
     }

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tests/simulation.hpp"
-#include "tests/smb_simulation/clients/unruly_client.hpp"
+#include "tests/smb_simulation/clients/nonconforming_client.hpp"
 #include "tests/smb_simulation/world/world.hpp"
 
 // Logging off, closing, disconnecting, breaking and cancelling in random order: whatever the
@@ -13,10 +13,10 @@
 namespace sluice::smb_simulation {
 namespace {
 
-using clients = std::vector<std::unique_ptr<unruly_client>>;
+using clients = std::vector<std::unique_ptr<nonconforming_client>>;
 
-unruly_client& connect(world& to, clients& all, const unruly_client::habits& how) {
-    all.push_back(std::make_unique<unruly_client>(*to.loop, to.connect(), to.clock, how));
+nonconforming_client& connect(world& to, clients& all, const nonconforming_client::habits& how) {
+    all.push_back(std::make_unique<nonconforming_client>(*to.loop, to.connect(), to.clock, how));
     return *all.back();
 }
 
@@ -34,8 +34,8 @@ unsigned live_and_leave(std::uint64_t seed, const circumstances& how) {
     // Only a few if they come back, because other clients make the server end durable handles.
     const std::uint64_t count = how.comes_back ? 1 + random.below(2) : 2 + random.below(4);
     for (std::uint64_t i = 0; i != count; ++i) {
-        unruly_client::habits habits{.seed = seed * 100 + i,
-                                     .requests = static_cast<unsigned>(20 + random.below(200))};
+        nonconforming_client::habits habits{.seed = seed * 100 + i,
+                                            .requests = static_cast<unsigned>(20 + random.below(200))};
         if (how.comes_back) habits.requests = static_cast<unsigned>(5 + random.below(40));
         if (how.comes_back) habits.dial = [&simulated] { return simulated.connect(); };
         simulated.clients.spawn(connect(simulated, all, habits).live());

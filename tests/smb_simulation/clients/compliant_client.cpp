@@ -1,4 +1,4 @@
-#include "tests/smb_simulation/clients/polite_client.hpp"
+#include "tests/smb_simulation/clients/compliant_client.hpp"
 
 #include "sluice/smb/auth/key_derivation.hpp"
 #include "sluice/smb/auth/logon/negotiator.hpp"
@@ -22,14 +22,14 @@ io::task<void> report(io::task<bool> what, std::optional<bool>& outcome) {
 
 }  // namespace
 
-nt_status polite_client::answer::status() const {
+nt_status compliant_client::answer::status() const {
     return bytes.empty() ? nt_status::network_name_deleted : message().header().status;
 }
 
-polite_client::polite_client(world& where, std::uint64_t seed)
-    : polite_client(where, io::socket_address::loopback_v4(1), seed) {}
+compliant_client::compliant_client(world& where, std::uint64_t seed)
+    : compliant_client(where, io::socket_address::loopback_v4(1), seed) {}
 
-polite_client::polite_client(world& where, const io::socket_address& from, std::uint64_t seed)
+compliant_client::compliant_client(world& where, const io::socket_address& from, std::uint64_t seed)
     : simulated_client(where.connect(from), where.clock, seed), world_(where), tasks_(*where.loop) {
     EXPECT_TRUE(run(negotiate()));
     const auto reply = wire::decode_negotiate_reply(wire::message_view::of(received_).value());
@@ -37,7 +37,7 @@ polite_client::polite_client(world& where, const io::socket_address& from, std::
     if (not derives_keys_) signing_ = auth::signing_algorithm::hmac_sha256;
 }
 
-polite_client::polite_client(world& where, std::vector<wire::signing_algorithm> offered)
+compliant_client::compliant_client(world& where, std::vector<wire::signing_algorithm> offered)
     : simulated_client(where.connect(), where.clock, 1), world_(where), tasks_(*where.loop) {
     signing_offers_ = std::move(offered);
     EXPECT_TRUE(run(negotiate()));
@@ -48,13 +48,13 @@ polite_client::polite_client(world& where, std::vector<wire::signing_algorithm> 
     if (signing_was_chosen_) signing_ = static_cast<auth::signing_algorithm>((*reply->contexts.signing)[0]);
 }
 
-polite_client::~polite_client() {
+compliant_client::~compliant_client() {
     if (socket_.is_valid()) close_connection();
     world_.run();
     EXPECT_EQ(complaint(), "");
 }
 
-void polite_client::adjust(wire::header& header) {
+void compliant_client::adjust(wire::header& header) {
     header.credit_charge = charge;
     header.credits = credits_wanted;
     header.flags |= flags;
@@ -64,12 +64,12 @@ void polite_client::adjust(wire::header& header) {
     header.async_id = cancelled_async_id_;
 }
 
-void polite_client::cancel(std::uint64_t async_id) {
+void compliant_client::cancel(std::uint64_t async_id) {
     cancelled_async_id_ = async_id;
     send(command::cancel, wire::cancel_args{});
 }
 
-void polite_client::take_message(const wire::message_view& message) {
+void compliant_client::take_message(const wire::message_view& message) {
     if (message.header().status == nt_status::pending) {
         interims_[message.header().message_id] = message.header();
         return;
@@ -79,7 +79,7 @@ void polite_client::take_message(const wire::message_view& message) {
     answers_[message.header().message_id] = {.bytes = {bytes.begin(), bytes.end()}};
 }
 
-void polite_client::send_all() {
+void compliant_client::send_all() {
     const bool is_last = sends_at_most and * sends_at_most < outgoing_.size();
     if (is_last) outgoing_.resize(*sends_at_most);
     if (sends_at_most) *sends_at_most -= outgoing_.size();
@@ -88,11 +88,11 @@ void polite_client::send_all() {
     if (is_last) EXPECT_TRUE(socket_.shutdown(io::direction::out));
 }
 
-nt_status polite_client::log_on(std::string_view user, std::string_view password) {
+nt_status compliant_client::log_on(std::string_view user, std::string_view password) {
     return authenticate(user, password, wire::session_setup_flags::none);
 }
 
-nt_status polite_client::begin_logon() {
+nt_status compliant_client::begin_logon() {
     const auth::credentials unnamed;
     auth::initiating_negotiator initiator(unnamed, world_.secrets, world_.clock);
     const auto first = initiator.step({});
@@ -103,7 +103,7 @@ nt_status polite_client::begin_logon() {
     return said.status();
 }
 
-nt_status polite_client::begin_session() {
+nt_status compliant_client::begin_session() {
     const auth::credentials unnamed{};
     auth::initiating_negotiator initiator(unnamed, world_.secrets, world_.clock);
     const auto step = initiator.step({});
@@ -114,7 +114,7 @@ nt_status polite_client::begin_session() {
     return said.status();
 }
 
-void polite_client::announce_frame(std::size_t bytes) {
+void compliant_client::announce_frame(std::size_t bytes) {
     std::array<std::byte, wire::frame_prefix_bytes> prefix{};
     byte_writer writer(prefix);
     wire::encode_frame_prefix(writer, bytes);
@@ -122,7 +122,7 @@ void polite_client::announce_frame(std::size_t bytes) {
     send_all();
 }
 
-std::uint64_t polite_client::send_proof(std::string_view user, std::string_view password) {
+std::uint64_t compliant_client::send_proof(std::string_view user, std::string_view password) {
     const auth::credentials who{.user = std::string(user),
                                 .domain = {},
                                 .workstation = {},
@@ -140,8 +140,8 @@ std::uint64_t polite_client::send_proof(std::string_view user, std::string_view 
                 wire::session_setup_args{.security_blob = std::get<auth::step_continue>(step).token});
 }
 
-nt_status polite_client::bind_to(const polite_client& first, std::string_view user,
-                                 std::string_view password) {
+nt_status compliant_client::bind_to(const compliant_client& first, std::string_view user,
+                                    std::string_view password) {
     session_id_ = first.session_id_;
     signer_.emplace(auth::signer::create(first.signing_, first.signing_key_).value());
     const nt_status status = authenticate(user, password, wire::session_setup_flags::binding);
@@ -150,8 +150,8 @@ nt_status polite_client::bind_to(const polite_client& first, std::string_view us
     return status;
 }
 
-nt_status polite_client::authenticate(std::string_view user, std::string_view password,
-                                      wire::session_setup_flags how) {
+nt_status compliant_client::authenticate(std::string_view user, std::string_view password,
+                                         wire::session_setup_flags how) {
     auth::credentials who{
         .user = std::string(user), .domain = domain, .workstation = {}, .target_name = {}, .hash = {}};
     if (not user.empty()) who.hash = auth::nt_hash::of_password(password).value();
@@ -191,7 +191,7 @@ nt_status polite_client::authenticate(std::string_view user, std::string_view pa
     }
 }
 
-bool polite_client::is_signed_by_key(const answer& said) {
+bool compliant_client::is_signed_by_key(const answer& said) {
     const auth::signed_message which{.message_id = said.message().header().message_id,
                                      .sender = auth::message_sender::server,
                                      .is_cancel = false};
@@ -199,48 +199,48 @@ bool polite_client::is_signed_by_key(const answer& said) {
     return by.value().verify(auth::with_zero_signature(said.bytes), which, said.message().header().signature);
 }
 
-nt_status polite_client::connect_tree(std::string_view share) {
+nt_status compliant_client::connect_tree(std::string_view share) {
     const std::string path = wire::utf16_of("\\\\server\\" + std::string(share)).value();
     const answer said = call(command::tree_connect, wire::tree_connect_args{.path = view(path)});
     if (said.status() == nt_status::success) tree_id_ = said.message().header().tree_id;
     return said.status();
 }
 
-wire::create_args polite_client::for_everything() {
+wire::create_args compliant_client::for_everything() {
     return {.desired_access = wire::file_all_access,
             .share_access = wire::share_access(7),
             .disposition = wire::create_disposition::open_if};
 }
 
-std::uint64_t polite_client::send_create(std::string_view name, wire::create_args how) {
+std::uint64_t compliant_client::send_create(std::string_view name, wire::create_args how) {
     const std::string spelled = wire::utf16_of(name).value();
     how.name = view(spelled);
     return send(command::create, how);
 }
 
-wire::create_reply polite_client::create(std::string_view name, const wire::create_args& how) {
+wire::create_reply compliant_client::create(std::string_view name, const wire::create_args& how) {
     const answer said = answer_to(send_create(name, how));
     EXPECT_EQ(said.status(), nt_status::success) << name;
     if (said.status() != nt_status::success) return {};
     return wire::decode_create_reply(said.message()).value();
 }
 
-std::uint64_t polite_client::async_id_of(std::uint64_t message_id) {
+std::uint64_t compliant_client::async_id_of(std::uint64_t message_id) {
     return interim_of(message_id).async_id;
 }
 
-wire::header polite_client::interim_of(std::uint64_t message_id) {
+wire::header compliant_client::interim_of(std::uint64_t message_id) {
     while (not interims_.contains(message_id))
         if (not run(take_reply())) return {};
     return interims_[message_id];
 }
 
-void polite_client::sign(bool does) {
+void compliant_client::sign(bool does) {
     signer_.reset();
     if (does) signer_.emplace(auth::signer::create(signing_, signing_key_).value());
 }
 
-std::uint64_t polite_client::send_copy(const std::vector<std::byte>& frame) {
+std::uint64_t compliant_client::send_copy(const std::vector<std::byte>& frame) {
     const auto header = wire::decode_header(*bytes_view(frame).from(wire::frame_prefix_bytes));
     next_message_id_ = std::max(next_message_id_, header->message_id + 1);
     ++awaited_;
@@ -249,12 +249,12 @@ std::uint64_t polite_client::send_copy(const std::vector<std::byte>& frame) {
     return header->message_id;
 }
 
-bool polite_client::is_answered(std::uint64_t message_id) {
+bool compliant_client::is_answered(std::uint64_t message_id) {
     EXPECT_EQ(call(command::echo, wire::echo_args{}).status(), nt_status::success);
     return answers_.contains(message_id);
 }
 
-polite_client::answer polite_client::answer_to(std::uint64_t message_id) {
+compliant_client::answer compliant_client::answer_to(std::uint64_t message_id) {
     while (not answers_.contains(message_id))
         if (not run(take_reply())) return {};
     last_answer_ = std::move(answers_.extract(message_id).mapped());
@@ -262,7 +262,7 @@ polite_client::answer polite_client::answer_to(std::uint64_t message_id) {
 }
 
 // Runs a task until it has ended, however long that takes.
-bool polite_client::run(io::task<bool> what) {
+bool compliant_client::run(io::task<bool> what) {
     std::optional<bool> outcome;
     tasks_.spawn(report(std::move(what), outcome));
     while (not outcome and world_.loop->run().value_or(0) > 0) {}

@@ -22,7 +22,7 @@ namespace sluice::smb_simulation {
 ///
 /// Requests are sent without waiting for replies, as far as credits allow. Thread
 /// safety: the loop's thread.
-class unruly_client final : private simulated_client {
+class nonconforming_client final : private simulated_client {
 public:
     struct habits {
         std::uint64_t seed = 1;
@@ -32,8 +32,8 @@ public:
                                                     // only one life
     };
 
-    unruly_client(io::io_multiplexer& loop, io::socket_handle socket, const clock_source& clock,
-                  const habits& how);
+    nonconforming_client(io::io_multiplexer& loop, io::socket_handle socket, const clock_source& clock,
+                         const habits& how);
 
     /// Connects, misbehaves, disconnects. Suspends.
     [[nodiscard]] io::task<void> live();

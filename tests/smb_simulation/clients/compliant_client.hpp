@@ -16,7 +16,7 @@ namespace sluice::smb_simulation {
 /// A client for tests that expect specific replies: one request and its reply at a time, as plain
 /// calls that run the simulation. It neither signs nor encrypts by default. SMB 3.0.2, or 3.1.1
 /// without ciphers; SMB 2.1 if the server supports nothing newer. Thread safety: the loop's thread.
-class polite_client final : private simulated_client {
+class compliant_client final : private simulated_client {
 public:
     /// The final reply to a request; an interim reply is not final.
     struct answer {
@@ -30,15 +30,15 @@ public:
 
     /// Connects and negotiates a dialect. The world outlives the client. Clients with the same
     /// `seed` have the same client GUID.
-    explicit polite_client(world& where, std::uint64_t seed = 1);
+    explicit compliant_client(world& where, std::uint64_t seed = 1);
     /// Does the same with SMB 3.1.1, and offers these algorithms, of which there is at least one.
-    polite_client(world& where, std::vector<smb::wire::signing_algorithm> offered);
+    compliant_client(world& where, std::vector<smb::wire::signing_algorithm> offered);
     /// Does the same from another address.
-    polite_client(world& where, const io::socket_address& from, std::uint64_t seed = 1);
-    polite_client(const polite_client&) = delete;
-    polite_client& operator=(const polite_client&) = delete;
+    compliant_client(world& where, const io::socket_address& from, std::uint64_t seed = 1);
+    compliant_client(const compliant_client&) = delete;
+    compliant_client& operator=(const compliant_client&) = delete;
     /// Closes the connection, and runs the simulation until nothing is pending.
-    ~polite_client();
+    ~compliant_client();
     /// Closes the connection while all other clients continue.
     void close_connection() { EXPECT_TRUE(socket_.close()); }
     /// Sends nothing more, but continues to read.
@@ -59,7 +59,7 @@ public:
     smb::wire::nt_status connect_tree(std::string_view share);
     /// Makes this connection a channel of the session of another client, which stays logged on, and
     /// uses that session's tree from then on.
-    smb::wire::nt_status bind_to(const polite_client& first, std::string_view user,
+    smb::wire::nt_status bind_to(const compliant_client& first, std::string_view user,
                                  std::string_view password);
 
     /// Opens a file, and returns only the status.
@@ -177,7 +177,7 @@ protected:
     /// `adjust` changes the server's configuration before it starts.
     explicit served(void (*adjust)(smb::server::server_configuration&) = nullptr)
         : where_(io::simulation_options{.seed = 1}, 1, adjust),
-          first_(std::make_unique<polite_client>(where_)) {
+          first_(std::make_unique<compliant_client>(where_)) {
         EXPECT_EQ(first_->log_on("u", "p"), smb::wire::nt_status::success);
         EXPECT_EQ(first_->connect_tree("files"), smb::wire::nt_status::success);
     }
@@ -186,11 +186,11 @@ protected:
         where_.stop();
     }
 
-    [[nodiscard]] polite_client& client() noexcept { return *first_; }
+    [[nodiscard]] compliant_client& client() noexcept { return *first_; }
     [[nodiscard]] smb::server::smb_server& server_of_test() noexcept { return *where_.server; }
 
     world where_;
-    std::unique_ptr<polite_client> first_;
+    std::unique_ptr<compliant_client> first_;
 };
 
 }  // namespace sluice::smb_simulation

@@ -3,7 +3,7 @@
 #include "sluice/smb/server/metadata/authorisation.hpp"
 #include "sluice/smb/server/metadata/description.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/server/operation/opening.hpp"
+#include "sluice/smb/server/operation/create_operation.hpp"
 
 namespace sluice::smb::server {
 
@@ -13,7 +13,7 @@ using wire::create_options;
 using wire::nt_status;
 
 // No file grants what the share does not, so that nothing is looked up ([MS-SMB2] 3.3.5.9).
-nt_status opening::check_share() noexcept {
+nt_status create_operation::check_share() noexcept {
     ENSURE(fresh_ == nullptr and found_.node == nullptr, "the share is checked before the first round");
     const access_mask most = r_.tree->access_max;
     access_mask wanted = without(desired(), access_mask::maximum_allowed);
@@ -23,7 +23,7 @@ nt_status opening::check_share() noexcept {
     return nt_status::access_denied;
 }
 
-nt_status opening::check_existing() noexcept {
+nt_status create_operation::check_existing() noexcept {
     ENSURE(found_.node != nullptr, "a file that exists has a node");
     const auto file = r_.host().files.find(found_.node->key());
     if (file != nullptr and file->is_delete_pending()) return nt_status::delete_pending;
@@ -31,7 +31,7 @@ nt_status opening::check_existing() noexcept {
     return check_kind();
 }
 
-nt_status opening::check_kind() const noexcept {
+nt_status create_operation::check_kind() const noexcept {
     if (name_.names_stream and wants(create_options::directory_file)) return nt_status::not_a_directory;
     const bool is_directory = found_.node->kind() == vfs::node_kind::directory;
     if (is_directory) {
@@ -45,11 +45,11 @@ nt_status opening::check_kind() const noexcept {
     return nt_status::success;
 }
 
-void opening::explain(access_mask wanted) const {
+void create_operation::explain(access_mask wanted) const {
     explain_refusal(r_.host().refusals, r_.accessor(), name_.path, wanted);
 }
 
-nt_status opening::authorise() noexcept {
+nt_status create_operation::authorise() noexcept {
     const access_mask allowed = found_.allowed;
     access_mask wanted = desired();
     if (wire::has(wanted, access_mask::maximum_allowed)) {
@@ -72,7 +72,7 @@ nt_status opening::authorise() noexcept {
     return check_read_only();
 }
 
-nt_status opening::check_read_only() const noexcept {
+nt_status create_operation::check_read_only() const noexcept {
     const bool is_read_only = vfs::has(found_.status.dos, vfs::dos_attributes::read_only);
     if (is_read_only and found_.status.kind == vfs::node_kind::file) {
         if (wire::has_any(granted_, access_mask::write_data | access_mask::append_data) or overwrites())
@@ -90,7 +90,7 @@ nt_status opening::check_read_only() const noexcept {
 
 // Before the stream exists, so that other clients do not see one that is created and removed. The
 // open checks it again when it joins.
-bool opening::may_share_new_stream(file_state& file) const noexcept {
+bool create_operation::may_share_new_stream(file_state& file) const noexcept {
     ENSURE(found_.is_stream_missing and not name_.stream.empty(),
            "a stream is created in a file that exists");
     const sharing mode{.access = creator_rights(), .share = args_.share_access};
@@ -98,7 +98,7 @@ bool opening::may_share_new_stream(file_state& file) const noexcept {
     return file.protocol(held).conflict_with_stream(mode) != share_entries::conflict::committed;
 }
 
-nt_status opening::check_creation() noexcept {
+nt_status create_operation::check_creation() noexcept {
     file_table& files = r_.host().files;
     if (found_.is_stream_missing) {
         const auto file = files.find(found_.node->key());
@@ -127,7 +127,7 @@ nt_status opening::check_creation() noexcept {
 }
 
 // A key stands for one file of its client ([MS-SMB2] 3.3.5.9.8).
-nt_status opening::check_lease_key() const noexcept {
+nt_status create_operation::check_lease_key() const noexcept {
     const std::shared_ptr<lease> held = find_lease(r_, args_);
     if (held == nullptr) return nt_status::success;
     // By its state: a key changes when the file is renamed or replaced.

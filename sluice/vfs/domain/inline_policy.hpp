@@ -15,7 +15,7 @@ namespace sluice::vfs {
 ///
 /// Monitor; wanted() is atomic. The caller measures and passes the times. Thread safety: any
 /// thread. Allocates: nothing.
-class inline_judge {
+class inline_policy {
 public:
     using duration = clock_source::duration;
     using time_point = clock_source::steady_time;
@@ -40,15 +40,15 @@ public:
     }
 
     /// Records how long an inline call took, for measure::time.
-    void note_time(duration took) noexcept;
+    void record_time(duration took) noexcept;
     /// Records how long an inline call took and whether the thread slept, for measure::sleep.
     /// Returns whether calls must be offloaded from now on: the caller then calls
-    /// note_offloaded_at().
-    [[nodiscard]] bool note_examined(duration took, bool has_slept) noexcept;
+    /// record_offloaded_at().
+    [[nodiscard]] bool record_examined(duration took, bool has_slept) noexcept;
 
-    void note_offloaded_at(time_point now) noexcept;
+    void record_offloaded_at(time_point now) noexcept;
     /// Records how long an offloaded call took. Returns whether calls may run inline again.
-    [[nodiscard]] bool note_offloaded_call(duration took, time_point now) noexcept;
+    [[nodiscard]] bool record_offloaded_call(duration took, time_point now) noexcept;
 
 private:
     std::atomic<bool> is_examining_{false};

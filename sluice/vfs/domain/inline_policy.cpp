@@ -1,8 +1,8 @@
-#include "sluice/vfs/domain/inline_judge.hpp"
+#include "sluice/vfs/domain/inline_policy.hpp"
 
 namespace sluice::vfs {
 
-void inline_judge::note_time(duration took) noexcept {
+void inline_policy::record_time(duration took) noexcept {
     const std::scoped_lock guard(mutex_);
     if (took > slow_call) ++slow_samples_;
     const bool looks_slow = slow_samples_ == slow_samples_max;
@@ -13,7 +13,7 @@ void inline_judge::note_time(duration took) noexcept {
     if (looks_slow or ++samples_ == samples_max) samples_ = slow_samples_ = 0;
 }
 
-bool inline_judge::note_examined(duration took, bool has_slept) noexcept {
+bool inline_policy::record_examined(duration took, bool has_slept) noexcept {
     const std::scoped_lock guard(mutex_);
     // The examination has just ended.
     if (not is_examining_.load(std::memory_order_relaxed)) return false;
@@ -24,13 +24,13 @@ bool inline_judge::note_examined(duration took, bool has_slept) noexcept {
     return is_blocked;
 }
 
-void inline_judge::note_offloaded_at(time_point now) noexcept {
+void inline_policy::record_offloaded_at(time_point now) noexcept {
     const std::scoped_lock guard(mutex_);
     offloaded_at_ = now;
     prompt_calls_ = 0;
 }
 
-bool inline_judge::note_offloaded_call(duration took, time_point now) noexcept {
+bool inline_policy::record_offloaded_call(duration took, time_point now) noexcept {
     const std::scoped_lock guard(mutex_);
     prompt_calls_ = took < prompt_call ? prompt_calls_ + 1 : 0;
     return prompt_calls_ >= prompt_calls_min and now - offloaded_at_ >= offloaded_at_least;

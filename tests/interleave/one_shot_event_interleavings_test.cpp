@@ -4,14 +4,14 @@
 #include <optional>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/one_shot_event.hpp"
 #include "tests/interleave/scheduler.hpp"
 #include "tests/interleave/simulated_engine.hpp"
 
 namespace sluice::interleave {
 namespace {
 
-using explored_event = smb::server::basic_event<int, scheduled_atomics>;
+using explored_event = smb::server::basic_one_shot_event<int, scheduled_atomics>;
 
 // A coroutine that only waits for an event.
 struct waiting_coroutine {
@@ -77,7 +77,7 @@ private:
         if (not posts) return;
         step();
         found->post();
-        note_change();
+        record_change();
         wake_all_on(this);
     }
 

@@ -38,12 +38,14 @@ class event_wakes;
 /// Allocates: nothing. T: at most four bytes. Atomics: sync::real_atomics; for one thread, as in
 /// loop_event, owned_by_loop.
 template <class T, class Atomics>
-class basic_event final : private io::posted_item {
+class basic_one_shot_event final : private io::posted_item {
     static_assert(std::is_trivially_copyable_v<T> and sizeof(T) <= sizeof(std::uint32_t));
 
 public:
-    explicit basic_event(io::io_multiplexer& loop) noexcept : loop_(loop) {}
-    ~basic_event() { ENSURE(not waiter_, "an event is destroyed after its waiter has been resumed"); }
+    explicit basic_one_shot_event(io::io_multiplexer& loop) noexcept : loop_(loop) {}
+    ~basic_one_shot_event() {
+        ENSURE(not waiter_, "an event is destroyed after its waiter has been resumed");
+    }
 
     /// Sets it, and has its loop resume the waiter.
     void set(T value) noexcept {
@@ -74,7 +76,7 @@ public:
     /// `co_await e.wait()`. Suspends: until set. One waiter at a time.
     [[nodiscard]] auto wait() noexcept {
         struct awaiter {
-            basic_event& what;
+            basic_one_shot_event& what;
             [[nodiscard]] bool await_ready() const noexcept { return what.is_set(); }
             [[nodiscard]] bool await_suspend(std::coroutine_handle<> waiter) const noexcept {
                 held_mutexes::ensure_none();
@@ -130,8 +132,8 @@ private:
 
     io::io_multiplexer& loop_;
     typename Atomics::template atomic<std::uint64_t> word_{empty};
-    std::coroutine_handle<> waiter_;     // the loop's
-    basic_event* next_woken_ = nullptr;  // belongs to the winner until it posts; else null
+    std::coroutine_handle<> waiter_;              // the loop's
+    basic_one_shot_event* next_woken_ = nullptr;  // belongs to the winner until it posts; else null
 };
 
 /// Atomics for data of a single thread: plain memory.
@@ -157,10 +159,10 @@ struct owned_by_loop {
 };
 
 template <class T>
-using event = basic_event<T, sync::real_atomics>;
+using one_shot_event = basic_one_shot_event<T, sync::real_atomics>;
 /// Loop-owned: an event that only its loop's thread sets.
 template <class T>
-using loop_event = basic_event<T, owned_by_loop>;
+using loop_event = basic_one_shot_event<T, owned_by_loop>;
 
 /// Sets events under the mutex of a monitor and posts them, in this order, when it is destroyed:
 /// declared before the lock_guard, so that no post is made with the mutex held.
@@ -173,21 +175,21 @@ public:
     event_wakes& operator=(const event_wakes&) = delete;
     ~event_wakes() {
         // An event may be destroyed as soon as it is posted.
-        while (basic_event<T, Atomics>* const one = first_) {
+        while (basic_one_shot_event<T, Atomics>* const one = first_) {
             first_ = std::exchange(one->next_woken_, nullptr);
             one->post();
         }
     }
 
-    void set(basic_event<T, Atomics>& one, T value) noexcept {
+    void set(basic_one_shot_event<T, Atomics>& one, T value) noexcept {
         if (not one.set_only(value)) return;
         *end_ = &one;
         end_ = &one.next_woken_;
     }
 
 private:
-    basic_event<T, Atomics>* first_ = nullptr;
-    basic_event<T, Atomics>** end_ = &first_;
+    basic_one_shot_event<T, Atomics>* first_ = nullptr;
+    basic_one_shot_event<T, Atomics>** end_ = &first_;
 };
 
 }  // namespace sluice::smb::server

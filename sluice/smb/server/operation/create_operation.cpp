@@ -1,4 +1,4 @@
-#include "sluice/smb/server/operation/opening.hpp"
+#include "sluice/smb/server/operation/create_operation.hpp"
 
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/connection.hpp"
@@ -39,7 +39,7 @@ constexpr create_options shown_as_mode =
 
 }  // namespace
 
-opening::opening(request& r, const wire::create_args& args, file_name name) noexcept
+create_operation::create_operation(request& r, const wire::create_args& args, file_name name) noexcept
     : r_(r),
       args_(args),
       name_(std::move(name)),
@@ -48,14 +48,14 @@ opening::opening(request& r, const wire::create_args& args, file_name name) noex
       // is at the exact name.
       match_(may_create() ? vfs::name_match::exact : vfs::name_match::any_case) {}
 
-opening::~opening() {
+create_operation::~create_operation() {
     ENSURE(r_.loop().is_owner(), "a CREATE ends on its loop");
     if (not is_kept_) undo();
     cancel_claims();
     discard_found();
 }
 
-void opening::cancel_claims() noexcept {
+void create_operation::cancel_claims() noexcept {
     if (file_ == nullptr or not(claim_ or claim_to_base_)) return;
     const file_section held(*file_);
     ENSURE(file_->peers(held) != nullptr, "a claim is to a file of several servers");
@@ -64,7 +64,7 @@ void opening::cancel_claims() noexcept {
 }
 
 // Closing descriptors may block.
-void opening::discard_found() noexcept {
+void create_operation::discard_found() noexcept {
     const auto discard = [this](vfs::node_ptr node) {
         if (node == nullptr) return;
         vfs::fs_domain& domain = node->domain();
@@ -78,7 +78,7 @@ void opening::discard_found() noexcept {
 // --- rounds
 // -------------------------------------------------------------------------------------------------
 
-io::task<nt_status> opening::run() noexcept {
+io::task<nt_status> create_operation::run() noexcept {
     status_ = check_share();
     if (status_ != nt_status::success) co_return status_;
     unsigned attempts = 0;
@@ -93,7 +93,7 @@ io::task<nt_status> opening::run() noexcept {
     co_return status_ == nt_status::success ? nt_status::sharing_violation : status_;
 }
 
-io::task<opening::step> opening::attempt() noexcept {
+io::task<create_operation::step> create_operation::attempt() noexcept {
     // While others gave way the session may have ended, and an open must not be left with it.
     if (r_.interrupted()) co_return fail(*r_.interrupted());
     ENSURE(fresh_ == nullptr and not emptying_, "a round begins without an open");
@@ -110,7 +110,7 @@ io::task<opening::step> opening::attempt() noexcept {
     co_return next;
 }
 
-opening::step opening::fail(nt_status why) noexcept {
+create_operation::step create_operation::fail(nt_status why) noexcept {
     ENSURE(why != nt_status::success, "a failed CREATE has an error status");
     status_ = why;
     return step::failed;
@@ -118,7 +118,8 @@ opening::step opening::fail(nt_status why) noexcept {
 
 // Releases the round, and waits for another request. `woken` is in one of that
 // request's waiter lists.
-io::task<opening::step> opening::wait_for(create_round& round, event<nt_status>& woken) noexcept {
+io::task<create_operation::step> create_operation::wait_for(create_round& round,
+                                                            one_shot_event<nt_status>& woken) noexcept {
     ENSURE(fresh_ == nullptr, "a CREATE that waits for another request has no open");
     round.release();
     (void)co_await r_.wait(woken);
@@ -127,14 +128,14 @@ io::task<opening::step> opening::wait_for(create_round& round, event<nt_status>&
 
 // The exact name is missing, and cannot be created. The name may exist in another case,
 // and then that decides.
-bool opening::looks_in_any_case() noexcept {
+bool create_operation::matches_any_case() noexcept {
     const bool may_exist = match_ == vfs::name_match::exact and found_.node == nullptr;
     if (not may_exist) return false;
     match_ = vfs::name_match::any_case;
     return true;
 }
 
-io::task<opening::step> opening::look_up(create_round& round) noexcept {
+io::task<create_operation::step> create_operation::look_up(create_round& round) noexcept {
     cancel_claims();
     discard_found();
     file_.reset();
@@ -162,12 +163,12 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
     }
     if (not found) {
         status_ = found.error();
-        co_return looks_in_any_case() ? step::again : step::failed;
+        co_return matches_any_case() ? step::again : step::failed;
     }
     found_ = *std::move(found);
     status_ = check_lease_key();
     if (status_ == nt_status::success) co_return step::done;
-    co_return looks_in_any_case() ? step::again : step::failed;
+    co_return matches_any_case() ? step::again : step::failed;
 }
 
 // --- a file that exists
@@ -175,17 +176,17 @@ io::task<opening::step> opening::look_up(create_round& round) noexcept {
 
 // A file that is going to be removed refuses this CREATE. But one whose own CREATE has failed has
 // never existed for others: waits until it is gone.
-io::task<opening::step> opening::refused_by_removal(create_round& round) noexcept {
+io::task<create_operation::step> create_operation::refused_by_removal(create_round& round) noexcept {
     ENSURE(status_ == nt_status::delete_pending and found_.node != nullptr, "a file that exists refuses");
     const std::shared_ptr<file_state> file = r_.host().files.find(found_.node->key());
     if (file == nullptr) co_return step::again;
-    event<nt_status> woken(r_.loop());
+    one_shot_event<nt_status> woken(r_.loop());
     waiting<file_state> blocked(*file, woken);
     if (file->is_undone(blocked.place())) co_return co_await wait_for(round, woken);
     co_return file->is_delete_pending() ? step::failed : step::again;
 }
 
-io::task<opening::step> opening::use_existing(create_round& round) noexcept {
+io::task<create_operation::step> create_operation::use_existing(create_round& round) noexcept {
     status_ = check_existing();
     if (status_ == nt_status::delete_pending) co_return co_await refused_by_removal(round);
     if (status_ == nt_status::success) status_ = authorise();
@@ -197,14 +198,14 @@ io::task<opening::step> opening::use_existing(create_round& round) noexcept {
     if (creates.has_any() and has_no_entries(*file_)) {
         // Its creator may not have joined yet.
         const name_key name = key_of_new(name_);
-        event<nt_status> woken(r_.loop());
+        one_shot_event<nt_status> woken(r_.loop());
         pending_create_waiting waiting(creates, name, woken);
         if (creates.is_pending(name, waiting.place())) co_return co_await wait_for(round, woken);
     }
     co_return co_await join(round);
 }
 
-opening::step opening::take_over_from_instances() noexcept {
+create_operation::step create_operation::take_over_from_instances() noexcept {
     const std::optional<app_instance> instance = app_instance_in(r_, args_.contexts);
     if (not instance or not wire::has(found_.allowed, wire::file_generic_read)) return step::done;
     switch (take_over_file(r_, *instance, *found_.node)) {
@@ -220,13 +221,13 @@ opening::step opening::take_over_from_instances() noexcept {
 
 // Returns the access needed while the open is made: overwriting needs more than the open is
 // granted.
-sharing opening::wanted() const noexcept {
+sharing create_operation::wanted() const noexcept {
     const bool empties = overwrites() and action_ != create_action::created;
     return {.access = empties ? granted_ | access_mask::write_data : granted_, .share = args_.share_access};
 }
 
 // Returns the next step after a verdict of the protocol; std::nullopt for `granted` and `blocked`.
-std::optional<opening::step> opening::step_of(verdict found) noexcept {
+std::optional<create_operation::step> create_operation::step_of(verdict found) noexcept {
     switch (found) {
         case verdict::granted:
         case verdict::blocked:
@@ -241,7 +242,7 @@ std::optional<opening::step> opening::step_of(verdict found) noexcept {
     return std::nullopt;
 }
 
-io::task<opening::step> opening::join(create_round& round) noexcept {
+io::task<create_operation::step> create_operation::join(create_round& round) noexcept {
     // Before the section, because the client may be at its limit, which is logged.
     status_ = begin_open();
     if (status_ != nt_status::success) co_return step::failed;
@@ -249,7 +250,7 @@ io::task<opening::step> opening::join(create_round& round) noexcept {
     ENSURE(fresh_->file == file_ and not emptying_, "an open joins the file that was found");
     decided_breaks breaks;
     std::optional<caching_wait> for_caching;
-    event<nt_status> woken(r_.loop());
+    one_shot_event<nt_status> woken(r_.loop());
     waiting<file_state> blocked(*file_, woken);
     verdict found = verdict::granted;
     {
@@ -265,7 +266,7 @@ io::task<opening::step> opening::join(create_round& round) noexcept {
             .own = find_lease(r_, args_),
             .cache = cache_of(r_, args_),
         };
-        if (ask_for_way(held, r_, *file_, intent, breaks) == caching_outcome::blocked) {
+        if (decide_breaks_for_open(held, r_, *file_, intent, breaks) == caching_outcome::blocked) {
             for_caching.emplace(held, r_, *file_);
         } else {
             found = protocol.join(fresh_->in_file(held).entry, wanted(), blocked.place());
@@ -288,7 +289,8 @@ io::task<opening::step> opening::join(create_round& round) noexcept {
 }
 
 // Waits until those who cache the file have given it up.
-io::task<opening::step> opening::wait_for_caching(create_round& round, caching_wait& blocked) noexcept {
+io::task<create_operation::step> create_operation::wait_for_caching(create_round& round,
+                                                                    caching_wait& blocked) noexcept {
     ENSURE(fresh_ == nullptr, "a CREATE that waits for a client has no open");
     const std::shared_ptr<file_state> held = file_;  // while `blocked` is in its list
     round.release();
@@ -301,17 +303,17 @@ io::task<opening::step> opening::wait_for_caching(create_round& round, caching_w
 // --- a new file
 // -------------------------------------------------------------------------------------------------
 
-bool opening::makes_directory() const noexcept {
+bool create_operation::makes_directory() const noexcept {
     return wants(create_options::directory_file) or name_.names_directory_index;
 }
 
 // Begins a lookup in any case, or fails with the reason why nothing is created.
-opening::step opening::refused_creation(nt_status why) noexcept {
+create_operation::step create_operation::refused_creation(nt_status why) noexcept {
     status_ = why;
-    return looks_in_any_case() ? step::again : step::failed;
+    return matches_any_case() ? step::again : step::failed;
 }
 
-io::task<opening::step> opening::create(create_round& round) noexcept {
+io::task<create_operation::step> create_operation::create(create_round& round) noexcept {
     if (const nt_status refused = check_creation(); refused != nt_status::success) {
         status_ = refused;
         if (refused == nt_status::delete_pending and found_.is_stream_missing)
@@ -321,14 +323,14 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
     pending_creates& creates = round.names().creates();
     const name_key name = key_of_new(name_);
     {
-        event<nt_status> woken(r_.loop());
+        one_shot_event<nt_status> woken(r_.loop());
         pending_create_waiting waiting(creates, name, woken);
         round.pending().emplace(name);
         if (not creates.begin(*round.pending(), waiting.place())) co_return co_await wait_for(round, woken);
     }
     if (found_.directory) {
         const auto directory = r_.host().files.of(found_.directory->node->key());
-        event<nt_status> woken(r_.loop());
+        one_shot_event<nt_status> woken(r_.loop());
         waiting<file_state> blocked(*directory, woken);
         verdict found = verdict::granted;
         {
@@ -361,7 +363,7 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
         co_return step::again;
     }
     action_ = create_action::created;
-    round.names().note_change();
+    round.names().record_change();
     is_status_current_ = made->status.has_value();  // no other open has joined it
     if (made->status) found_.status = *made->status;
     found_.node = std::move(made->node);
@@ -374,17 +376,17 @@ io::task<opening::step> opening::create(create_round& round) noexcept {
 }
 
 // Without those that a privilege gives.
-access_mask opening::desired() const noexcept {
+access_mask create_operation::desired() const noexcept {
     return without(wire::mapped_for_files(args_.desired_access), access_mask::access_system_security);
 }
 
-access_mask opening::privileged() const noexcept {
+access_mask create_operation::privileged() const noexcept {
     const access_mask asked = args_.desired_access & access_mask::access_system_security;
     ENSURE(asked == access_mask::none or r_.tree->audits, "a privilege that is asked for was checked");
     return asked;
 }
 
-access_mask opening::creator_rights() const noexcept {
+access_mask create_operation::creator_rights() const noexcept {
     access_mask rights = desired();
     if (wire::has(rights, access_mask::maximum_allowed))
         rights = without(rights, access_mask::maximum_allowed) | r_.tree->access_max;
@@ -394,11 +396,11 @@ access_mask opening::creator_rights() const noexcept {
 
 // The key of a new file may still be that of a file whose removal has just ended: then it waits for
 // the file table to forget that one.
-io::task<opening::step> opening::join_created() noexcept {
+io::task<create_operation::step> create_operation::join_created() noexcept {
     for (unsigned waits = 0; waits != limits::caching_waits_max; ++waits) {
         ENSURE(fresh_->file == nullptr, "an open joins one file");
         file_ = r_.host().files.of(fresh_->node->key());
-        event<nt_status> woken(r_.loop());
+        one_shot_event<nt_status> woken(r_.loop());
         waiting<file_state> blocked(*file_, woken);
         fresh_->file = file_;
         verdict found = verdict::granted;
@@ -428,7 +430,7 @@ io::task<opening::step> opening::join_created() noexcept {
 }
 
 // The open that is to become the client's. It has an ID, but no session.
-nt_status opening::begin_open() noexcept {
+nt_status create_operation::begin_open() noexcept {
     ENSURE(fresh_ == nullptr, "a round creates one open");
     fresh_ = r_.host().opens.make(r_.session->admitted.client, r_.connection().home().number);
     if (fresh_ == nullptr) return nt_status::too_many_opened_files;
@@ -443,7 +445,7 @@ nt_status opening::begin_open() noexcept {
     return nt_status::success;
 }
 
-void opening::take_node() noexcept {
+void create_operation::take_node() noexcept {
     fresh_->node = std::move(found_.node);
     fresh_->file = file_;
     fresh_->access = granted_;
@@ -451,7 +453,7 @@ void opening::take_node() noexcept {
 
 // The round has failed, or begins again: the open goes, and with it the file
 // that was created for it.
-void opening::leave() noexcept {
+void create_operation::leave() noexcept {
     ENSURE(not is_committed_, "an open that is committed is ended, not left");
     emptying_.reset();
     const std::shared_ptr<open> leaving = std::exchange(fresh_, nullptr);
@@ -463,7 +465,7 @@ void opening::leave() noexcept {
     action_ = create_action::opened;
 }
 
-void opening::undo() noexcept {
+void create_operation::undo() noexcept {
     if (fresh_ == nullptr) return;
     if (not is_committed_) return leave();
     r_.compound().file.reset();
@@ -472,24 +474,24 @@ void opening::undo() noexcept {
     r_.grants.reset();  // after its end: a break of a lease that nothing has is not sent
 }
 
-vfs::follow_links opening::links() const noexcept {
+vfs::follow_links create_operation::links() const noexcept {
     return wants(create_options::open_reparse_point) ? vfs::follow_links::no : vfs::follow_links::yes;
 }
 
-vfs::fs_domain& opening::domain_of_lookup() const noexcept {
+vfs::fs_domain& create_operation::domain_of_lookup() const noexcept {
     return is_beyond_mount_ ? *volume_.crossing_domain() : volume_.domain();
 }
 
-bool opening::wants(create_options option) const noexcept {
+bool create_operation::wants(create_options option) const noexcept {
     return wire::has(args_.options, option);
 }
 
-bool opening::may_create() const noexcept {
+bool create_operation::may_create() const noexcept {
     return args_.disposition != create_disposition::open and
            args_.disposition != create_disposition::overwrite;
 }
 
-bool opening::overwrites() const noexcept {
+bool create_operation::overwrites() const noexcept {
     return args_.disposition == create_disposition::overwrite or
            args_.disposition == create_disposition::overwrite_if or
            args_.disposition == create_disposition::supersede;

@@ -1,4 +1,4 @@
-#include "sluice/smb/server/core/event.hpp"
+#include "sluice/smb/server/core/one_shot_event.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 struct listed_event {
     explicit listed_event(io::io_multiplexer& loop) noexcept : woken(loop) {}
-    event<int> woken;
+    one_shot_event<int> woken;
     bool is_listed = false;
     list_hook<listed_event> link;
 };
@@ -77,7 +77,7 @@ TEST(event, wakes_a_waiter_once_for_setters_on_other_threads) {
 
 TEST(event, keeps_its_first_value) {
     const std::unique_ptr<io::io_multiplexer> loop = io::make_epoll_multiplexer().value();
-    event<int> happened(*loop);
+    one_shot_event<int> happened(*loop);
     EXPECT_FALSE(happened.value().has_value());
     happened.set(-7);
     happened.set(8);

@@ -32,13 +32,13 @@ namespace sluice::smb::server {
 ///   before the commit, the CREATE cleans up; afterwards, it is an open like any other.
 ///   3. An open that is going to empty the file is a writer of it (`emptying_`).
 ///   4. The granted access is within the access that the tree allows.
-class opening {
+class create_operation {
 public:
-    opening(request& r, const wire::create_args& args, file_name name) noexcept;
-    opening(const opening&) = delete;
-    opening& operator=(const opening&) = delete;
+    create_operation(request& r, const wire::create_args& args, file_name name) noexcept;
+    create_operation(const create_operation&) = delete;
+    create_operation& operator=(const create_operation&) = delete;
     /// Without keep(), undoes it all: ends the open, and removes the created file.
-    ~opening();
+    ~create_operation();
 
     /// Runs all rounds; afterwards fresh() is committed. When limits::open_attempts_max or
     /// caching_waits_max is reached, it fails with the status of the last round, or
@@ -59,7 +59,7 @@ public:
     /// The facts about the file in the reply.
     [[nodiscard]] const reply_facts& facts() const noexcept { return facts_; }
     /// The caching that it was granted, as the reply says it.
-    [[nodiscard]] const told_caching& caching() const noexcept { return caching_; }
+    [[nodiscard]] const caching_reply& caching() const noexcept { return caching_; }
 
 private:
     enum class step : std::uint8_t { done, again, waited, failed };
@@ -72,7 +72,8 @@ private:
     [[nodiscard]] io::task<step> join_created() noexcept;
     // Not in the frame of attempt(), which would not fit into a block of the frame pool.
     [[nodiscard, gnu::noinline]] io::task<step> complete(create_round& round) noexcept;
-    [[nodiscard]] io::task<step> wait_for(create_round& round, event<wire::nt_status>& woken) noexcept;
+    [[nodiscard]] io::task<step> wait_for(create_round& round,
+                                          one_shot_event<wire::nt_status>& woken) noexcept;
     [[nodiscard]] io::task<step> wait_for_caching(create_round& round, caching_wait& blocked) noexcept;
     [[nodiscard]] io::task<step> commit() noexcept;
     [[nodiscard]] std::optional<step> try_commit(bool may_cache) noexcept;
@@ -90,7 +91,7 @@ private:
     [[nodiscard]] wire::nt_status check_read_only() const noexcept;
     [[nodiscard]] step take_over_from_instances() noexcept;
     [[nodiscard]] wire::nt_status check_creation() noexcept;
-    [[nodiscard]] bool looks_in_any_case() noexcept;
+    [[nodiscard]] bool matches_any_case() noexcept;
     [[nodiscard]] wire::access_mask creator_rights() const noexcept;
     [[nodiscard]] bool may_share_new_stream(file_state& file) const noexcept;
     [[nodiscard]] wire::access_mask desired() const noexcept;
@@ -136,7 +137,7 @@ private:
     // Naming_state::changes() then; until then, when the file was looked up.
     std::uint64_t facts_names_ = 0;
     std::shared_ptr<open> fresh_;  // joining, then committed
-    told_caching caching_;
+    caching_reply caching_;
     bool is_committed_ = false;
 
     // While the open is going to empty the file, it is a writer of it: others are

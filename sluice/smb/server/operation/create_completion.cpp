@@ -7,8 +7,8 @@
 #include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/create_operation.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
-#include "sluice/smb/server/operation/opening.hpp"
 
 namespace sluice::smb::server {
 
@@ -17,7 +17,7 @@ using wire::create_disposition;
 using wire::create_options;
 using wire::nt_status;
 
-io::task<opening::step> opening::complete(create_round& round) noexcept {
+io::task<create_operation::step> create_operation::complete(create_round& round) noexcept {
     ENSURE(fresh_->file == file_ and fresh_->phase() == open_phase::making,
            "an open is completed after it has joined");
     if (action_ != create_action::created) {
@@ -49,7 +49,7 @@ io::task<opening::step> opening::complete(create_round& round) noexcept {
 // A change of the file that has ended since its status was asked for would leave the client with a
 // cache of the status from before. So this asks again, until there is none; after several times,
 // the client may not cache.
-io::task<opening::step> opening::commit() noexcept {
+io::task<create_operation::step> create_operation::commit() noexcept {
     ENSURE(fresh_->file == file_, "an open commits in the file that it has joined");
     for (unsigned asked = 0; asked != limits::open_attempts_max; ++asked) {
         if (const auto done = try_commit(true)) co_return *done;
@@ -64,7 +64,7 @@ io::task<opening::step> opening::commit() noexcept {
 }
 
 // The facts about the file are asked for now.
-void opening::begin_facts() noexcept {
+void create_operation::begin_facts() noexcept {
     ENSURE(not is_committed_ and fresh_->file == file_, "the facts are asked for before the reply has them");
     facts_changes_ = file_->ended_changes();
     facts_names_ = r_.host().names_of(volume_, is_beyond_mount_).changes();
@@ -72,14 +72,14 @@ void opening::begin_facts() noexcept {
 
 // Whether a change has ended since the facts were asked for. A directory's times change with its
 // names; whose names have changed is not known, only that some in its file system have.
-bool opening::are_facts_outdated() const noexcept {
+bool create_operation::are_facts_outdated() const noexcept {
     ENSURE(fresh_ != nullptr and fresh_->file == file_, "the facts are those of the open's file");
     if (file_->ended_changes() != facts_changes_) return true;
     return fresh_->is_directory() and r_.host().names_of(volume_, is_beyond_mount_).changes() != facts_names_;
 }
 
 // Returns std::nullopt if the facts are outdated.
-std::optional<opening::step> opening::try_commit(bool may_cache) noexcept {
+std::optional<create_operation::step> create_operation::try_commit(bool may_cache) noexcept {
     const file_section held(*file_);
     if (may_cache and are_facts_outdated()) return std::nullopt;
     // Its session or its tree has ended; the interrupt may not have arrived yet.
@@ -100,7 +100,7 @@ std::optional<opening::step> opening::try_commit(bool may_cache) noexcept {
 }
 
 // One attempt to claim the file among other servers.
-result<share_mode_lock_byte> opening::claim(peer_servers& peers) {
+result<share_mode_lock_byte> create_operation::claim(peer_servers& peers) {
     const file_section held(*file_);
     file_state* const base = file_->base.get();
     if (base == nullptr) return file_->peers_among(held, peers).claim(terms_of_file(wanted()), claim_);
@@ -111,15 +111,16 @@ result<share_mode_lock_byte> opening::claim(peer_servers& peers) {
 }
 
 // A server holds the entity of the file for microseconds; only a stopped process holds it longer.
-io::task<opening::step> opening::check_peer_servers(peer_servers& peers) noexcept {
+io::task<create_operation::step> create_operation::check_peer_servers(peer_servers& peers) noexcept {
     for (;;) {
-        const result<share_mode_lock_byte> in_the_way = claim(peers);
+        const result<share_mode_lock_byte> conflicting = claim(peers);
         const bool is_busy =
-            not in_the_way and in_the_way.error() == std::errc::resource_unavailable_try_again;
-        if (not is_busy and not in_the_way) co_return fail(nt_status::insufficient_resources);
-        if (not is_busy and *in_the_way != share_mode_lock_byte::none)
-            co_return fail(wire::has(*in_the_way, share_mode_lock_byte::goes) ? nt_status::delete_pending
-                                                                              : nt_status::sharing_violation);
+            not conflicting and conflicting.error() == std::errc::resource_unavailable_try_again;
+        if (not is_busy and not conflicting) co_return fail(nt_status::insufficient_resources);
+        if (not is_busy and *conflicting != share_mode_lock_byte::none)
+            co_return fail(wire::has(*conflicting, share_mode_lock_byte::goes)
+                               ? nt_status::delete_pending
+                               : nt_status::sharing_violation);
         if (not is_busy) break;
         if (++peer_attempts_ == limits::peer_attempts_max or r_.interrupted())
             co_return fail(r_.interrupted().value_or(nt_status::sharing_violation));
@@ -136,7 +137,7 @@ io::task<opening::step> opening::check_peer_servers(peer_servers& peers) noexcep
     co_return status and status->links == 0 ? step::again : step::done;
 }
 
-io::task<nt_status> opening::prepare() noexcept {
+io::task<nt_status> create_operation::prepare() noexcept {
     const bool empties = overwrites() and action_ != create_action::created;
     ENSURE(file_ == fresh_->file, "a CREATE prepares the file that it has joined");
     ENSURE(empties == emptying_.has_value(), "an open that is going to empty the file is a writer of it");
@@ -169,7 +170,7 @@ io::task<nt_status> opening::prepare() noexcept {
     co_return nt_status::success;
 }
 
-nt_status opening::register_open() noexcept {
+nt_status create_operation::register_open() noexcept {
     session& by = *r_.session;
     open& one = *fresh_;
     ENSURE(one.phase() == open_phase::making and one.through == r_.tree->target,

@@ -1,4 +1,4 @@
-#include "tests/smb_simulation/clients/unruly_client.hpp"
+#include "tests/smb_simulation/clients/nonconforming_client.hpp"
 
 #include <algorithm>
 #include <array>
@@ -31,11 +31,11 @@ constexpr std::uint8_t rename_class = 10;  // FileRenameInformation
 
 }  // namespace
 
-unruly_client::unruly_client(io::io_multiplexer& loop, io::socket_handle socket, const clock_source& clock,
-                             const habits& how)
+nonconforming_client::nonconforming_client(io::io_multiplexer& loop, io::socket_handle socket,
+                                           const clock_source& clock, const habits& how)
     : simulated_client(std::move(socket), clock, how.seed), loop_(loop), how_(how) {}
 
-void unruly_client::adjust(wire::header& header) {
+void nonconforming_client::adjust(wire::header& header) {
     header.credits = static_cast<std::uint16_t>(random_.below(8) + 1);
     if (header.command != command::cancel) return;
     header.message_id = next_message_id_ == 0 ? 0 : random_.below(next_message_id_);
@@ -45,7 +45,7 @@ void unruly_client::adjust(wire::header& header) {
     }
 }
 
-void unruly_client::take_message(const wire::message_view& message) {
+void nonconforming_client::take_message(const wire::message_view& message) {
     const wire::header& header = message.header();
     if (header.command == command::oplock_break and header.message_id == ~std::uint64_t{0}) {
         put_acknowledgement(message);
@@ -60,7 +60,7 @@ void unruly_client::take_message(const wire::message_view& message) {
     if (not wire::is_error(header.status)) ++successes_;
 }
 
-void unruly_client::take_open(const wire::message_view& message) {
+void nonconforming_client::take_open(const wire::message_view& message) {
     durable_open asked;
     if (auto found = asked_.extract(message.header().message_id)) asked = std::move(found.mapped());
     const bool is_claim = claims_.erase(message.header().message_id) != 0;
@@ -73,19 +73,19 @@ void unruly_client::take_open(const wire::message_view& message) {
     if (reply->contexts.durable) durables_.push_back(std::move(asked));
 }
 
-wire::file_id unruly_client::some_file() {
+wire::file_id nonconforming_client::some_file() {
     if (files_.empty() or random_.below(20) == 0) return {};
     return files_[random_.below(files_.size())];
 }
 
-io::task<void> unruly_client::live() {
+io::task<void> nonconforming_client::live() {
     io::task<void> living = live_once();
     co_await std::move(living);
     if (not how_.dial or not complaint_.empty()) co_return;
     // Some come back too late: a durable handle is kept for a minute.
     const deadline away(std::chrono::seconds(random_.below(4) == 0 ? 61 : random_.below(30)));
     (void)co_await io::co_sleep(loop_, away);
-    begin_anew(how_.dial());
+    initialise_file(how_.dial());
     files_.clear();
     async_ids_.clear();
     asked_.clear();
@@ -93,7 +93,7 @@ io::task<void> unruly_client::live() {
     co_await std::move(living_again);
 }
 
-io::task<void> unruly_client::live_once() {
+io::task<void> nonconforming_client::live_once() {
     io::task_group leaving(loop_);
     if (how_.stays_at_most.count() != 0) leaving.spawn(leave_after(loop_, how_.stays_at_most));
     io::task<bool> setting_up = set_up();
@@ -113,7 +113,7 @@ io::task<void> unruly_client::live_once() {
     (void)socket_.close();
 }
 
-io::task<void> unruly_client::hear_out() {
+io::task<void> nonconforming_client::hear_out() {
     while (complaint_.empty() and awaited_ > async_ids_.size()) {
         io::task<bool> sending = send();  // breaks are answered in the meantime
         if (not co_await std::move(sending)) co_return;
@@ -122,7 +122,7 @@ io::task<void> unruly_client::hear_out() {
     }
 }
 
-io::task<void> unruly_client::act() {
+io::task<void> nonconforming_client::act() {
     for (unsigned done = 0; done < how_.requests and complaint_.empty(); ++done) {
         while (credits_ < 4 and complaint_.empty()) {
             // Others may hold the files that our requests wait for: a client that would wait
@@ -145,7 +145,7 @@ io::task<void> unruly_client::act() {
     }
 }
 
-void unruly_client::put_one() {
+void nonconforming_client::put_one() {
     switch (random_.below(16)) {
         case 0:
         case 1:
@@ -181,7 +181,7 @@ void unruly_client::put_one() {
     }
 }
 
-void unruly_client::put_create() {
+void nonconforming_client::put_create() {
     constexpr std::array names{"", "a", "b", "dir", "dir\\c", "a:stream"};
     const std::string name = wire::utf16_of(names[random_.below(names.size())]).value();
     wire::create_args args{.desired_access = wire::file_all_access,
@@ -214,7 +214,7 @@ void unruly_client::put_create() {
     put(command::create, args);
 }
 
-void unruly_client::claim(const durable_open& kept) {
+void nonconforming_client::claim(const durable_open& kept) {
     wire::create_args args{.desired_access = wire::file_all_access,
                            .share_access = wire::share_access(7),
                            .disposition = wire::create_disposition::open,
@@ -226,7 +226,7 @@ void unruly_client::claim(const durable_open& kept) {
     put(command::create, args);
 }
 
-void unruly_client::put_data_request() {
+void nonconforming_client::put_data_request() {
     const std::array<std::byte, 100> data{};
     const std::uint64_t offset = random_.below(1000);
     if (random_.below(2) == 0)
@@ -235,13 +235,13 @@ void unruly_client::put_data_request() {
         put(command::read, wire::read_args{.file = some_file(), .offset_bytes = offset, .length_bytes = 100});
 }
 
-void unruly_client::put_lock() {
+void nonconforming_client::put_lock() {
     const wire::raw_lock_element element = random_lock(4);
     put(command::lock,
         wire::lock_args{.file = some_file(), .elements = wire::lock_list(std::span(&element, 1))});
 }
 
-void unruly_client::put_rename() {
+void nonconforming_client::put_rename() {
     std::array<std::byte, 256> room{};
     byte_writer writer(room);
     const auto encoded = encode(
@@ -255,12 +255,12 @@ void unruly_client::put_rename() {
                                                .input = *writer.finish()});
 }
 
-void unruly_client::put_cancel() {
+void nonconforming_client::put_cancel() {
     put(command::cancel, wire::cancel_args{});
 }
 
 // CREATE, WRITE and CLOSE in one frame; the latter two use the open of the first.
-void unruly_client::put_compound() {
+void nonconforming_client::put_compound() {
     const std::string name = wire::utf16_of("b").value();
     const std::array<std::byte, 8> data{};
     begin_compound();
@@ -276,7 +276,7 @@ void unruly_client::put_compound() {
 }
 
 // Breaks are answered late, or never.
-void unruly_client::put_acknowledgement(const wire::message_view& notification) {
+void nonconforming_client::put_acknowledgement(const wire::message_view& notification) {
     if (credits_ == 0 or random_.below(3) == 0) return;
     const auto broken = wire::decode_oplock_break_reply(notification);
     if (not broken) {

@@ -10,22 +10,22 @@ namespace sluice::smb::server {
 class server_context;
 
 /// A reply that grants caching, until it is sent: the client does not know of the caching before. A
-/// break that is decided in that time is sent after the reply (lease::untold_grants).
+/// break that is decided in that time is sent after the reply (lease::unsent_grants).
 ///
 /// Loop-owned: made where the caching is granted, destroyed where the reply has
 /// been sent. Move-only.
-class untold_grant {
+class unsent_grant {
 public:
     /// The caller has counted it in the lease.
-    untold_grant(server_context& host, std::shared_ptr<lease> of) noexcept
+    unsent_grant(server_context& host, std::shared_ptr<lease> of) noexcept
         : host_(&host), of_(std::move(of)) {}
-    untold_grant(untold_grant&& other) noexcept = default;
-    untold_grant& operator=(untold_grant&& other) noexcept {
+    unsent_grant(unsent_grant&& other) noexcept = default;
+    unsent_grant& operator=(unsent_grant&& other) noexcept {
         std::swap(host_, other.host_);
         std::swap(of_, other.of_);
         return *this;
     }
-    ~untold_grant();
+    ~unsent_grant();
 
 private:
     server_context* host_;
