@@ -32,8 +32,8 @@ void expect_right() {
 // --- the phase of an open, and its entry in the table of repeated CREATEs
 // -------------------------------------------------------------------------------------------------
 
-// A CREATE completes its open and makes it eligible, as create_operation::run and replay_table::place::keep
-// do, while two others end the open.
+// A CREATE completes its open and makes it eligible, as create_operation::run and
+// replay_table::place::keep do, while two others end the open.
 class open_that_ends final : public scenario {
 public:
     std::vector<std::function<void()>> threads() override {

@@ -201,8 +201,8 @@ protected:
     }
 
     wire::file_id file_{};
-    std::vector<std::unique_ptr<compliant_client>> clients_;  // the destructor of one lets the timeout
-                                                              // of the open pass
+    // The destructor of one lets the timeout of the open pass.
+    std::vector<std::unique_ptr<compliant_client>> clients_;
 };
 
 TEST_F(durable_open, is_reopened_only_for_its_own_user) {

@@ -209,8 +209,8 @@ public:
     /// their number.
     [[nodiscard]] std::size_t copy_entities(std::uint32_t number, std::vector<entity>& into) noexcept;
 
-    /// Returns whether the request is still queued, and granted if `knows_grant`. For its owner, which
-    /// needs no latch.
+    /// Returns whether the request is still queued, and granted if `knows_grant`. For its owner,
+    /// which needs no latch.
     [[nodiscard]] bool has(const request_key& whose, bool knows_grant) const noexcept;
     /// Returns a request. For its owner, which needs no latch.
     [[nodiscard]] mapped::request& request_at(std::uint32_t number) const noexcept {

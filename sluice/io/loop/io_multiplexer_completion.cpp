@@ -48,7 +48,7 @@ void io_multiplexer::poll_external(operation_record& op) noexcept {
 void io_multiplexer::finish_completed_elsewhere() noexcept {
     while (operation_record* const op = completed_elsewhere_.pop()) {
         if (op->at == operation_record::stage::trying) [[unlikely]] {
-            pinned_word(op->backend_word).record_completion();  // a thread is in one of its functions
+            pinned_word(op->backend_word).record_completion();  // a thread is in its functions
         } else {
             ENSURE(op->at == operation_record::stage::in_flight, "external work has completed twice");
             finish(*op);

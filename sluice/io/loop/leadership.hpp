@@ -18,8 +18,8 @@ namespace sluice::io {
 /// Invariants:
 ///   1. At most one thread leads. It holds the lock except while it is asleep.
 ///   2. A thread begins to follow only while another leads.
-///   3. `woken_followers_` counts the followers that were woken and have not held the lock since. Each
-///      looks for work, and wakes another one if there is more.
+///   3. `woken_followers_` counts the followers that were woken and have not held the lock since.
+///      Each looks for work, and wakes another one if there is more.
 template <class Signal>
 class leadership {
 public:

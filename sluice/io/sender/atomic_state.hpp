@@ -20,8 +20,8 @@ namespace sluice::io {
 ///     pending valued        the value has been signalled
 ///     pending valued ended  the I/O is over, but the done signal waits for the queued cancel item
 ///
-/// `cancel_requested` joins `claimed`, `cancel_queued` joins the states after it; `valued` stays after
-/// done until the next start.
+/// `cancel_requested` joins `claimed`, `cancel_queued` joins the states after it; `valued` stays
+/// after done until the next start.
 ///
 /// Thread safety: claim(), cancel(), is_pending() and has_value() from any thread; the
 /// others from the owner.

@@ -69,8 +69,7 @@ private:
         time_point due{};               // when its front may advance
         time_point cancel_due{};        // when the cancel of its front takes effect
         bool is_active = false;         // in `active_`
-        bool is_blocked = false;        // the descriptor returned EAGAIN; poll has not
-                                        // shown otherwise since
+        bool is_blocked = false;        // EAGAIN, and poll has not shown otherwise since
         bool cancel_requested = false;  // for its front
         int error = 0;                  // its next operation fails with this
         bool error_stays = false;       // and all later ones

@@ -53,8 +53,8 @@ public:
     notify_watch& operator=(const notify_watch&) = delete;
     ~notify_watch() override;
 
-    /// Has `notified` set to success when it is its turn to take changes; to what ended the watch if
-    /// that comes first. It lives until forget(), which passes the turn on, or the watch's end.
+    /// Has `notified` set to success when it is its turn to take changes; to what ended the watch
+    /// if that comes first. It lives until forget(), which passes the turn on, or the watch's end.
     void wait(one_shot_event<wire::nt_status>& notified);
     void forget(one_shot_event<wire::nt_status>& notified) noexcept;
 

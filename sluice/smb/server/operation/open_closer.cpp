@@ -57,8 +57,8 @@ void forget(server_context& host, open& one, leftover& left) noexcept {
     (void)left.breaks.send(host);
 }
 
-// The open cannot be named any more. `writes_ended`: set when its last write has ended, if there are any.
-// `was_created`: the open is undone, and only a file that it has created is removed.
+// The open cannot be named any more. `writes_ended`: set when its last write has ended, if there
+// are any. `was_created`: the open is undone, and only a file that it has created is removed.
 [[nodiscard]] leftover finish(server_context& host, open& one, one_shot_event<nt_status>* writes_ended,
                               std::optional<bool> was_created = std::nullopt) noexcept {
     ENSURE(one.has_ended(), "an open is finished after it has ended");
