@@ -226,14 +226,13 @@ template <class How>
     co_return co_await change_in_turn(r, one, [&] { return set_short_name(*one.node, name); });
 }
 
-// [MS-SMB2] 3.3.5.21.3; for BACKUP_SECURITY_INFORMATION, which stands for all parts, the
-// rights to all of them.
+// [MS-SMB2] 3.3.5.21.3.
 [[nodiscard]] access_mask needed_for(security_information parts) noexcept {
     using enum security_information;
     access_mask needed = access_mask::none;
-    if (wire::has_any(parts, owner | group | label | backup)) needed |= access_mask::write_owner;
-    if (wire::has_any(parts, dacl | attribute | backup)) needed |= access_mask::write_dac;
-    if (wire::has_any(parts, sacl | scope | backup)) needed |= access_mask::access_system_security;
+    if (wire::has_any(parts, owner | group | label)) needed |= access_mask::write_owner;
+    if (wire::has_any(parts, dacl | attribute)) needed |= access_mask::write_dac;
+    if (wire::has_any(parts, sacl | scope)) needed |= access_mask::access_system_security;
     return needed;
 }
 
@@ -254,7 +253,7 @@ nt_status may_remove(vfs::node& node, bool ignores_read_only) noexcept {
 }
 
 io::task<nt_status> change_security(request& r, open& one, const wire::set_info_args& args) noexcept {
-    const auto parts = security_information(args.additional_information);
+    const auto parts = wire::stored_parts(security_information(args.additional_information));
     if (not one.grants(needed_for(parts))) co_return nt_status::access_denied;
     if (not r.tree->volume().features().has_security) co_return nt_status::not_supported;
     const auto given = wire::decode_security_descriptor(args.input);
