@@ -24,8 +24,8 @@ struct private_attributes {
 /// one tick of the kernel's clock. The attributes are therefore valid as long as the change time is
 /// the same, if it was already some ticks old when they were read. The caller of record() checks
 /// the latter. This also holds if another file reuses the inode number, because that file is
-/// younger. Monitor, of several stripes with a mutex each. Allocates: nothing. Complexity: O(1); entries
-/// replace each other.
+/// younger. Monitor, of several stripes with a mutex each. Allocates: nothing. Complexity: O(1);
+/// entries replace each other.
 class attribute_memory {
 public:
     /// Returns std::nullopt if they are not cached.
