@@ -50,8 +50,8 @@ protected:
     [[nodiscard]] std::vector<std::string> listed_short_names() {
         std::vector<std::string> found;
         const auto listing = at("")->children()->list().value();
-        while (const listed_name* const next = listing->next().value())
-            found.emplace_back(next->short_name);
+        while (listing->next().value() != nullptr)
+            found.emplace_back(listing->alternate_name().view());
         return found;
     }
 
