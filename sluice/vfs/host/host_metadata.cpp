@@ -60,13 +60,16 @@ bool is_system_time(time_point when) noexcept {
     return time_of(system_time_of(when)) == when;
 }
 
+// Other programs may write the attribute, too: its times may be any numbers. The time of storing is
+// compared with a distance, so it must be in the range of the clock that it was read from.
 std::optional<stored_times> decode_times(const times_part& part) noexcept {
     const auto modified = time_from(part.modified);
-    if (not modified) return std::nullopt;
+    const time_point stored = time_from(part.stored).value_or(time_point{});
+    if (not modified or not is_system_time(stored)) return std::nullopt;
     return stored_times{.modified = *modified,
                         .accessed = time_from(part.accessed),
                         .changed = time_from(part.changed),
-                        .stored = time_from(part.stored).value_or(time_point{})};
+                        .stored = stored};
 }
 
 }  // namespace

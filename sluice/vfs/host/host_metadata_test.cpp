@@ -48,6 +48,20 @@ TEST(stored_metadata, lose_only_the_parts_that_are_cut) {
     }
 }
 
+TEST(stored_times, are_ignored_if_they_were_stored_at_no_time_of_the_clock) {
+    for (const time_point stored :
+         {time_point::min() + time_point::duration(1), time_point::max(), time_point::max() - 1ms, far}) {
+        const stored_metadata hostile{
+            .dos = dos_attributes::hidden,
+            .times = stored_times{.modified = noon, .changed = noon, .stored = stored}};
+        const auto read = round_trip(hostile);
+        ASSERT_TRUE(read);
+        EXPECT_EQ(read->dos, dos_attributes::hidden);
+        EXPECT_EQ(times_that_hold(read, status_with(noon, noon)), std::nullopt);
+        EXPECT_EQ(metadata_of(status_with(noon, noon), read, "f", dot_names::plain).changed, noon);
+    }
+}
+
 TEST(stored_times, hold_until_the_file_is_modified) {
     const stored_metadata stored{.times = all_times};
     EXPECT_EQ(times_that_hold(stored, status_with(noon, noon + 2h)), all_times);
