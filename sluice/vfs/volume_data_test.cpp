@@ -376,6 +376,21 @@ TEST_P(volume_data, the_security_descriptor_is_stored_unchanged) {
     EXPECT_THAT(file->attached()->security().value(), IsEmpty());
 }
 
+TEST_P(volume_data, a_security_descriptor_is_found_whatever_change_time_clients_have_set) {
+    SLUICE_NEEDS(has_security);
+    const time_point long_ago{std::chrono::sys_days{std::chrono::year(1999) / 12 / 31}};
+    const auto file = make_file("f");
+    const auto security_with_set_time = [&] {
+        EXPECT_EQ(code(file->change({.changed = long_ago})), 0);
+        metadata status = file->status().value();
+        status.has_security.reset();
+        return file->attached()->security_as_of(status).value();
+    };
+    EXPECT_THAT(security_with_set_time(), IsEmpty());
+    ASSERT_EQ(code(file->attached()->set_security(bytes("\x01\x02"))), 0);
+    EXPECT_EQ(security_with_set_time(), bytes("\x01\x02"));
+}
+
 TEST_P(volume_data, a_listing_has_the_security_descriptors_of_its_names) {
     SLUICE_NEEDS(has_security);
     SLUICE_NEEDS(has_symlinks);
