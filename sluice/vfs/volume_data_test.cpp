@@ -251,6 +251,24 @@ TEST_P(volume_data, times_after_2262_are_kept) {
     EXPECT_LT(at("f")->status().value().modified, far);
 }
 
+// ext4 begins in 1901.
+TEST_P(volume_data, times_that_the_file_system_cannot_store_are_kept) {
+    SLUICE_NEEDS(has_exact_times);
+    for (const int year : {1650, 1800}) {
+        const time_point early{std::chrono::sys_days{std::chrono::year(year) / 12 / 31}};
+        const auto file = make_file("f", "x");
+        ASSERT_EQ(code(file->change({.accessed = early + 2h, .modified = early + 1h})), 0);
+        ASSERT_EQ(code(file->change({.dos = dos_attributes::hidden})), 0);
+        const auto after = at("f")->status().value();
+        EXPECT_EQ(after.modified, early + 1h) << year;
+        EXPECT_EQ(after.accessed, early + 2h) << year;
+        EXPECT_EQ(list("").at("f").modified, early + 1h) << year;
+        ASSERT_EQ(code(write(*file, "y")), 0);
+        EXPECT_GT(at("f")->status().value().modified, early + 2h) << year;
+        ASSERT_EQ(code(file->names()->remove()), 0);
+    }
+}
+
 TEST_P(volume_data, files_and_directories_have_streams) {
     SLUICE_NEEDS(has_streams);
     const auto file = make_file("f", "main");

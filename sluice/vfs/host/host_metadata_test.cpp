@@ -26,14 +26,18 @@ TEST(stored_metadata, are_decoded_as_they_were_encoded) {
     for (const stored_metadata& each :
          {stored_metadata{}, stored_metadata{.dos = dos_attributes::hidden, .is_sparse = true, .born = noon},
           stored_metadata{.born = far}, stored_metadata{.times = all_times},
-          stored_metadata{.born = far, .times = stored_times{.modified = far}}})
+          stored_metadata{.born = far, .times = stored_times{.modified = far}},
+          stored_metadata{.times = stored_times{.modified = far, .modified_limit = noon}},
+          stored_metadata{.times = stored_times{.modified = noon, .accessed = far, .accessed_limit = noon}}})
         EXPECT_EQ(round_trip(each), each);
 }
 
 TEST(stored_metadata, without_parts_have_the_size_of_the_first_version) {
     EXPECT_EQ(encoded_metadata({.dos = dos_attributes::system, .born = noon}).bytes().size(),
               stored_metadata_bytes_min);
-    const encoded_metadata longest({.born = far, .times = all_times});
+    stored_times outside_range = all_times;
+    outside_range.modified_limit = noon;
+    const encoded_metadata longest({.born = far, .times = outside_range});
     EXPECT_EQ(longest.bytes().size(), stored_metadata_bytes_max);
 }
 
@@ -83,6 +87,17 @@ TEST(stored_times, after_2262_hold_for_the_last_time_that_the_host_reports) {
     const io::file_status status = status_with(far, noon);
     EXPECT_EQ(metadata_of(status, stored, "f", dot_names::plain).modified, far);
     EXPECT_EQ(times_that_hold(stored, status_with(noon, noon)), std::nullopt);
+}
+
+TEST(stored_times, outside_the_range_of_the_host_hold_for_the_limit_that_it_reports) {
+    const stored_metadata stored{
+        .times = stored_times{
+            .modified = far, .accessed = far + 1h, .modified_limit = noon, .accessed_limit = noon}};
+    io::file_status status = status_with(noon, noon);
+    status.accessed = system_time_of(noon);
+    EXPECT_EQ(metadata_of(status, stored, "f", dot_names::plain).modified, far);
+    EXPECT_EQ(metadata_of(status, stored, "f", dot_names::plain).accessed, far + 1h);
+    EXPECT_EQ(times_that_hold(stored, status_with(far, noon)), std::nullopt);
 }
 
 TEST(metadata, have_a_modification_as_an_access_unless_the_access_was_set) {
