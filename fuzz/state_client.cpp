@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "sluice/smb/wire/file/ioctl.hpp"
 #include "sluice/smb/wire/message/compound.hpp"
 #include "sluice/smb/wire/message/transform_header.hpp"
 
@@ -297,11 +298,18 @@ void client::take_message(unsigned connection, const wire::message_view& message
     if (wire::is_error(header.status)) return;
     if (header.command == command::negotiate) return take_negotiate(at, message);
     if (header.command == command::oplock_break) return take_notification(message);
+    if (header.command == command::ioctl) return take_control(message);
     if (header.command == command::tree_connect)
         if (session* const by = find_session(header.session_id)) by->tree = header.tree_id;
     if (header.command == command::create)
         if (const auto reply = wire::decode_create_reply(message))
             remember(files_, open_file{.id = reply->file});
+}
+
+void client::take_control(const wire::message_view& message) {
+    const auto reply = wire::decode_ioctl_reply(message);
+    if (not reply or reply->code != wire::control_code::offload_read) return;
+    if (const auto read = wire::decode_offload_read_reply(reply->output)) last_token_ = read->token;
 }
 
 void client::take_notification(const wire::message_view& message) {

@@ -21,6 +21,7 @@
 #include "sluice/smb/auth/logon/negotiator.hpp"
 #include "sluice/smb/wire/create/create.hpp"
 #include "sluice/smb/wire/file/oplock_break.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_offload.hpp"
 #include "sluice/smb/wire/message/frame.hpp"
 #include "sluice/smb/wire/message/header.hpp"
 #include "sluice/smb/wire/message/negotiate.hpp"
@@ -116,6 +117,8 @@ public:
     [[nodiscard]] std::uint64_t some_async_id(unsigned choice) const;
     /// The last break notification, to acknowledge.
     [[nodiscard]] std::optional<smb::wire::oplock_break_args> some_break();
+    /// The token of the last offloaded read, to write.
+    [[nodiscard]] const std::optional<smb::wire::offload_token>& last_token() const { return last_token_; }
     [[nodiscard]] smb::wire::guid guid_of(unsigned connection) const { return wires_[connection].guid; }
 
 private:
@@ -173,6 +176,7 @@ private:
     void take_frame(unsigned connection, mutable_bytes frame);
     void take_messages(unsigned connection, bytes_view messages);
     void take_message(unsigned connection, const smb::wire::message_view& message);
+    void take_control(const smb::wire::message_view& message);
     void take_notification(const smb::wire::message_view& message);
     void take_negotiate(wire_end& at, const smb::wire::message_view& message);
     [[nodiscard]] session* find_session(std::uint64_t id);
@@ -190,6 +194,7 @@ private:
     std::deque<open_file> files_;
     std::deque<std::uint64_t> async_ids_;
     std::deque<smb::wire::oplock_break_args> breaks_;
+    std::optional<smb::wire::offload_token> last_token_;
     std::vector<std::byte> room_;
 };
 

@@ -288,7 +288,9 @@ void encode_input(byte_writer& writer, client& by, const envelope& how, wire::co
             return;
         case control_code::offload_write: {
             wire::offload_write_request request{.offset = number_of(a), .length = number_of(b)};
-            request.token.id[0] = static_cast<std::byte>(script.byte());
+            const unsigned change = script.byte();  // 0: none
+            if (by.last_token()) request.token = *by.last_token();
+            request.token.id[0] ^= static_cast<std::byte>(change);
             encode(writer, request);
             return;
         }

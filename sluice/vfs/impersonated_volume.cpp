@@ -23,6 +23,10 @@ public:
         const as_account now(*who_);
         return behind_->security();
     }
+    [[nodiscard]] short_name alternate_name() noexcept override {
+        const as_account now(*who_);
+        return behind_->alternate_name();
+    }
 
 private:
     account_ptr who_;

@@ -70,6 +70,16 @@ TEST_F(impersonation, new_files_belong_to_the_account) {
     EXPECT_EQ(file->path(), "public/g");
 }
 
+TEST_F(impersonation, short_names_are_not_set_in_a_directory_that_the_account_may_not_list) {
+    const auto with_short_names =
+        host_volume::open(*multiplexer, scratch.path(), {.short_names = true}).value();
+    const auto restricted =
+        impersonated_volume::create(*with_short_names, {.user_id = somebody, .group_id = somebody}).value();
+    ASSERT_EQ(::chmod(scratch.path_of("public").c_str(), 0733), 0);
+    const auto file = restricted->create("public/A long name", {}).value();
+    EXPECT_EQ(code(file->names()->set_alternate_name(short_name("CHOSEN"))), EACCES);
+}
+
 TEST_F(impersonation, rights_are_checked_again_when_data_is_opened) {
     scratch.write("readable", "x");
     ASSERT_EQ(::chmod(scratch.path_of("readable").c_str(), 0644), 0);

@@ -15,10 +15,13 @@ inline constexpr std::size_t indexed_directories_max = 1024;
 inline constexpr std::size_t indexed_names_max = 4U << 20;
 
 /// The limits of the tables of short names. Files of a directory with more of them have none,
-/// unless it is a FAT volume's.
-inline constexpr std::size_t short_named_files_max = 100'000;
+/// unless it is a FAT volume's. A table is computed within one call, often after a change of the
+/// directory, so the limit bounds that call to some milliseconds.
+inline constexpr std::size_t short_named_files_max = 10'000;
 inline constexpr std::size_t short_named_files_held_max = 400'000;
 inline constexpr std::size_t short_name_directories_max = 64;
+/// The number of files whose age is queried for one table; further ones choose in order of names.
+inline constexpr unsigned short_name_births_max = 1000;
 
 /// The error of a call that may not cross the mount to which its path leads. The caller repeats the
 /// call in volume::crossing_domain(). A file system may return the same number (a FUSE server may

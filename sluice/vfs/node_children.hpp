@@ -8,6 +8,7 @@
 
 #include "sluice/vfs/domain/discardable.hpp"
 #include "sluice/vfs/node.hpp"
+#include "sluice/vfs/short_name.hpp"
 
 namespace sluice::vfs {
 
@@ -17,7 +18,6 @@ struct listed_name {
     metadata status;
     // A symbolic link with a missing or outside target; `status` is the link's.
     bool leads_nowhere = false;
-    std::string_view short_name{};  // as node_names::alternate_name()
 };
 
 /// The names of a directory, one after the other, without `.` and `..`. A name that is in the
@@ -37,6 +37,12 @@ public:
     [[nodiscard]] virtual result<std::vector<std::byte>> security() noexcept {
         return failure({EOPNOTSUPP, "get security"});
     }
+    /// Returns the short name of the name that next() returned last, as node_names::alternate_name
+    /// for the name itself, also if it is a link. Empty also if it cannot be determined. The first
+    /// call may compute the short names of the directory, so it is made only if they are needed. By
+    /// default empty. Blocks: for the file system. Allocates: what the volume keeps for the
+    /// directory.
+    [[nodiscard]] virtual short_name alternate_name() noexcept { return {}; }
 
 protected:
     directory_listing() = default;

@@ -38,7 +38,8 @@ public:
     /// Errors: also ENOENT.
     [[nodiscard]] virtual result<short_name> alternate_name() noexcept { return short_name{}; }
     /// Sets its short name; an empty one removes it. Errors: EEXIST if another file of the
-    /// directory has it as name or short name; ENOENT, ENOSPC; EOPNOTSUPP, as by default.
+    /// directory has it as name or short name; ENOENT, ENOSPC; EOPNOTSUPP, as by default, and if
+    /// the directory has too many files.
     [[nodiscard]] virtual result<void> set_alternate_name(const short_name& name) noexcept;
     /// Removes its name; for a stream, the stream. The node remains usable. Errors: ENOENT,
     /// ENOTEMPTY.

@@ -10,6 +10,7 @@ constexpr std::size_t base_max = 8;
 constexpr std::size_t extension_max = 3;
 constexpr std::size_t kept_max = 6;        // before "~1"
 constexpr std::size_t kept_with_hash = 2;  // before the hash
+constexpr std::size_t hash_digits = 4;
 constexpr std::uint32_t attempts_per_hash = 9;
 
 char upper(char c) noexcept {
@@ -20,6 +21,10 @@ bool is_allowed(char c) noexcept {
     const char shown = upper(c);
     return (shown >= 'A' and shown <= 'Z') or (shown >= '0' and shown <= '9') or
            std::string_view("_-~!#$%&'()@^`{}").contains(shown);
+}
+
+bool is_hash_digit(char c) noexcept {
+    return (c >= '0' and c <= '9') or (upper(c) >= 'A' and upper(c) <= 'F');
 }
 
 // A text of at most eight characters.
@@ -114,6 +119,17 @@ short_name short_name_for(std::string_view name, std::uint32_t attempt) noexcept
         end = std::ranges::copy(extension.view(), end).out;
     }
     return short_name(std::string_view(text.data(), static_cast<std::size_t>(end - text.begin())));
+}
+
+bool may_be_generated(std::string_view text) noexcept {
+    if (not is_short_name(text)) return false;
+    const std::string_view base = text.substr(0, text.find('.'));
+    if (base.size() < 3 or base[base.size() - 2] != '~') return false;
+    const std::string_view kept = base.substr(0, base.size() - 2);
+    const auto number = static_cast<std::uint32_t>(base.back() - '0');
+    if (number >= 1 and number <= plain_short_name_attempts) return true;
+    return number >= 1 and number <= attempts_per_hash and kept.size() >= hash_digits and
+           std::ranges::all_of(kept.substr(kept.size() - hash_digits), is_hash_digit);
 }
 
 }  // namespace sluice::vfs

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -24,6 +25,7 @@ public:
     [[nodiscard]] constexpr std::string_view view() const noexcept { return {text_.data(), size_}; }
     [[nodiscard]] constexpr bool empty() const noexcept { return size_ == 0; }
     [[nodiscard]] friend constexpr bool operator==(const short_name&, const short_name&) noexcept = default;
+    [[nodiscard]] friend constexpr auto operator<=>(const short_name&, const short_name&) noexcept = default;
 
 private:
     std::array<char, characters_max> text_{};  // zeros after the name
@@ -41,5 +43,9 @@ inline constexpr std::uint32_t plain_short_name_attempts = 4;
 /// with another hash for each nine attempts. Other files of the directory may have it. The name of
 /// an attempt never changes, because directories store the number. Complexity: linear in the name.
 [[nodiscard]] short_name short_name_for(std::string_view name, std::uint32_t attempt) noexcept;
+
+/// Returns whether a text, in any case, has the form of the results of short_name_for().
+/// Complexity: constant.
+[[nodiscard]] bool may_be_generated(std::string_view text) noexcept;
 
 }  // namespace sluice::vfs

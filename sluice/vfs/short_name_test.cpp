@@ -61,5 +61,16 @@ TEST(short_name_for_a_long_one, is_another_one_in_nearly_each_attempt) {
     }
 }
 
+TEST(short_name_for_a_long_one, has_a_form_that_other_names_do_not_have) {
+    for (const char* name : {"TextFile.Mine.txt", ".a long name", "日本語の名前.txt", " "})
+        for (std::uint32_t attempt = 0; attempt != short_name_attempts_max; ++attempt)
+            EXPECT_TRUE(may_be_generated(short_name_for(name, attempt).view())) << name << ' ' << attempt;
+    EXPECT_TRUE(may_be_generated("longna~1.txt"));
+    EXPECT_TRUE(may_be_generated("loab12~9"));
+    for (const char* name :
+         {"", "LONGNAME.TXT", "~1", "A~0", "A~5", "LONGNA~9.TXT", "A~1B", "A.B~1", "A long name~1"})
+        EXPECT_FALSE(may_be_generated(name)) << name;
+}
+
 }  // namespace
 }  // namespace sluice::vfs

@@ -243,7 +243,7 @@ TEST_P(volume_changes, a_watch_ends_with_its_directory) {
     settle();
     // On a host, the kernel reports this after the last descriptor, including the watch's, is
     // closed: see host_change_feed.hpp.
-    if (const std::string_view name = GetParam().name; not name.ends_with("disk") and name != "tmpfs")
+    if (const std::string_view name = GetParam().name; not name.contains("disk") and name != "tmpfs")
         EXPECT_TRUE(seen.has_ended);
     EXPECT_EQ(code(on().changes()->watch(*make_file("f"), false, seen)), ENOTDIR);
 }

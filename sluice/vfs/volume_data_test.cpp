@@ -252,6 +252,24 @@ TEST_P(volume_data, times_after_2262_are_kept) {
     EXPECT_LT(at("f")->status().value().modified, far);
 }
 
+// ext4 begins in 1901.
+TEST_P(volume_data, times_that_the_file_system_cannot_store_are_kept) {
+    SLUICE_NEEDS(has_exact_times);
+    for (const int year : {1650, 1800}) {
+        const time_point early{std::chrono::sys_days{std::chrono::year(year) / 12 / 31}};
+        const auto file = make_file("f", "x");
+        ASSERT_EQ(code(file->change({.accessed = early + 2h, .modified = early + 1h})), 0);
+        ASSERT_EQ(code(file->change({.dos = dos_attributes::hidden})), 0);
+        const auto after = at("f")->status().value();
+        EXPECT_EQ(after.modified, early + 1h) << year;
+        EXPECT_EQ(after.accessed, early + 2h) << year;
+        EXPECT_EQ(list("").at("f").modified, early + 1h) << year;
+        ASSERT_EQ(code(write(*file, "y")), 0);
+        EXPECT_GT(at("f")->status().value().modified, early + 2h) << year;
+        ASSERT_EQ(code(file->names()->remove()), 0);
+    }
+}
+
 TEST_P(volume_data, files_and_directories_have_streams) {
     SLUICE_NEEDS(has_streams);
     const auto file = make_file("f", "main");
@@ -404,6 +422,21 @@ TEST_P(volume_data, the_security_descriptor_is_stored_unchanged) {
     EXPECT_THAT(file->attached()->streams().value(), IsEmpty());
     ASSERT_EQ(code(file->attached()->set_security({})), 0);
     EXPECT_THAT(file->attached()->security().value(), IsEmpty());
+}
+
+TEST_P(volume_data, a_security_descriptor_is_found_whatever_change_time_clients_have_set) {
+    SLUICE_NEEDS(has_security);
+    const time_point long_ago{std::chrono::sys_days{std::chrono::year(1999) / 12 / 31}};
+    const auto file = make_file("f");
+    const auto security_with_set_time = [&] {
+        EXPECT_EQ(code(file->change({.changed = long_ago})), 0);
+        metadata status = file->status().value();
+        status.has_security.reset();
+        return file->attached()->security_as_of(status).value();
+    };
+    EXPECT_THAT(security_with_set_time(), IsEmpty());
+    ASSERT_EQ(code(file->attached()->set_security(bytes("\x01\x02"))), 0);
+    EXPECT_EQ(security_with_set_time(), bytes("\x01\x02"));
 }
 
 TEST_P(volume_data, a_listing_has_the_security_descriptors_of_its_names) {

@@ -1,3 +1,5 @@
+#include <sys/xattr.h>
+
 #include <filesystem>
 
 #include "sluice/smb/wire/file/query_directory.hpp"
@@ -84,20 +86,20 @@ protected:
         return wire::decode_name_information(reply.output).value();
     }
     // The names that match a pattern, each with its short name.
-    [[nodiscard]] std::map<std::string, std::string> listed(std::string_view pattern) {
+    [[nodiscard]] std::map<std::string, std::string> listed(
+        std::string_view pattern, wire::directory_class form = wire::directory_class::id_both_directory) {
         auto how = compliant_client::for_everything();
         how.options = wire::create_options::directory_file;
         const std::string text = wire::utf16_of(pattern).value();
         const auto answer = client_->call(
-            command::query_directory,
-            wire::query_directory_args{.information_class = wire::directory_class::id_both_directory,
-                                       .file = client_->create("", how).file,
-                                       .pattern = std::as_bytes(std::span(text)),
-                                       .output_bytes_max = 4000});
+            command::query_directory, wire::query_directory_args{.information_class = form,
+                                                                 .file = client_->create("", how).file,
+                                                                 .pattern = std::as_bytes(std::span(text)),
+                                                                 .output_bytes_max = 4000});
         std::map<std::string, std::string> found;
         if (answer.status() != nt_status::success) return found;
         const auto reply = wire::decode_query_directory_reply(answer.message()).value();
-        wire::directory_entry_reader entries(reply.entries, file_information_class::id_both_directory);
+        wire::directory_entry_reader entries(reply.entries, static_cast<file_information_class>(form));
         while (const auto entry = entries.next().value())
             found[wire::utf8_of(entry->name_utf16).value()] = wire::utf8_of(entry->short_name_utf16).value();
         return found;
@@ -120,6 +122,26 @@ TEST_F(short_names, are_listed_matched_and_found) {
     EXPECT_EQ(opened.action, wire::create_action::opened);
     EXPECT_EQ(short_name_of(opened.file), "ALONGN~1.TEX");
     EXPECT_EQ(short_name_of(open("plain.txt")), "PLAIN.TXT");
+}
+
+TEST_F(short_names, belong_to_a_link_itself_however_it_is_listed) {
+    (void)open("Target of the link");
+    std::filesystem::create_symlink("Target of the link", root_ / "A long link");
+    EXPECT_EQ(listed("A long link"), (names{{"A long link", "ALONGL~1"}}));
+    EXPECT_EQ(listed("A long l*"), (names{{"A long link", "ALONGL~1"}}));
+}
+
+TEST_F(short_names, are_determined_only_for_listings_that_contain_them) {
+    if (not keeps_attributes_) GTEST_SKIP() << "no extended attributes on this file system";
+    (void)open("A long name 1");
+    (void)open("A long name 2");
+    const auto record_bytes = [&] {
+        return ::getxattr(root_.c_str(), "user.sluice.short_names", nullptr, 0);
+    };
+    EXPECT_EQ(listed("*", wire::directory_class::id_full_directory).size(), 4U);
+    EXPECT_LT(record_bytes(), 0);
+    EXPECT_EQ(listed("*").size(), 4U);
+    EXPECT_GT(record_bytes(), 0) << "the names compete";
 }
 
 TEST_F(short_names, are_set_by_clients) {

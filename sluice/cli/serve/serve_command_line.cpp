@@ -149,7 +149,7 @@ void declare_serve_options(command_syntax command, serve_arguments& into) {
         .add_option("--short-names", into.options.short_names,
                     "give files in directories short names (8.3), too: on, off [default: off]; FAT images "
                     "always have them")
-        .one_of({"off", "on"})
+        .one_of(std::vector<std::string>{"off", "on"})
         .value_name("off|on")
         .group("Files");
     add_image_options(command, into.image);

@@ -110,7 +110,7 @@ share_opener::volume_result share_opener::open_image(const share_options& share,
                                                      const serve_options& options) {
     if (share.offloads) return std::unexpected(share.path + ": 'offload' does not apply to disk images");
     if (share.short_names == "off")
-        return std::unexpected(share.path + ": disk images always have short names");
+        return std::unexpected(share.path + ": disk images always have short names; remove 'short-names'");
     return from_.images.open(
         {.name = share.path, .options = share.image, .is_written = is_written(options, share)});
 }

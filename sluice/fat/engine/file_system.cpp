@@ -274,11 +274,13 @@ std::string file_system::path_of(const inode& of) noexcept {
 
 result<std::string> file_system::alias_of(inode& of) noexcept {
     const std::scoped_lock guard(names_);
+    ENSURE(of.handles != 0 and handles_ >= of.handles, "the caller holds a handle");
     if (of.parent == nullptr or of.is_removed) return {};
     const auto content = content_of(of.parent);
     if (not content) return failure(content.error());
+    // The content may have been read again, from a medium that has changed in the meantime.
     const name_entry* const entry = (*content)->at(of.slot);
-    ENSURE(entry != nullptr, "an inode that was not removed has an entry");
+    if (entry == nullptr) return failure({EIO, "find"});
     return entry->alias;
 }
 

@@ -163,7 +163,7 @@ public:
     /// directory.
     [[nodiscard]] std::string path_of(const inode& of) noexcept;
     /// Returns the short name of an inode if it differs from its name by more than case; else
-    /// empty, also for a removed inode. Errors: as find.
+    /// empty, also for a removed inode. Errors: as find; EIO if the medium has lost its entry.
     [[nodiscard]] result<std::string> alias_of(inode& of) noexcept;
     /// Returns the first name of a directory at or after `from_slot`, and its status; std::nullopt
     /// at the end.

@@ -311,5 +311,27 @@ TEST_F(two_spellings, are_both_kept_if_they_are_different_files) {
     EXPECT_TRUE(std::ranges::equal(before, on_.image.bytes()));
 }
 
+TEST(short_name_of_a_file, whose_entry_the_medium_has_lost_is_an_io_error) {
+    constexpr int directories = 2000;  // about twice as many as are kept in memory
+    mounted_image on(formatted(20 << 10, "-F 16 -s 1"));
+    file_system& fs = *on.system;
+    for (const char* name : {"lost", "all"})
+        ASSERT_EQ(code(fs.create(name, true, attributes::none)), 0);
+    put(fs, "lost/A long name", "x");
+    for (int i = 0; i != directories; ++i)
+        ASSERT_EQ(code(fs.create("all/" + std::to_string(i), true, attributes::none)), 0);
+    ASSERT_EQ(code(fs.commit()), 0);
+    const auto file = fs.find("lost/A long name").value();
+    EXPECT_EQ(fs.alias_of(*file).value(), "ALONGN~1");
+    // Evicts the content of its directory, so that it is read again.
+    for (int i = 0; i != 2 * directories; ++i)
+        ASSERT_EQ(code(fs.find("all/" + std::to_string(i % directories) + "/missing")), ENOENT);
+    constexpr std::string_view entry = "ALONGN~1   ";
+    const auto there = std::ranges::search(on.image.bytes(), std::as_bytes(std::span(entry)));
+    ASSERT_FALSE(there.empty());
+    there.front() = std::byte{0xe5};  // a removed entry
+    EXPECT_EQ(code(fs.alias_of(*file)), EIO);
+}
+
 }  // namespace
 }  // namespace sluice::fat

@@ -50,9 +50,11 @@ public:
         from_ = held_.slot + 1;
         current_ = {.name = held_.name,
                     .status = metadata_of(held_.status, system_.shape().serial),
-                    .leads_nowhere = false,
-                    .short_name = shown_alias(held_.alias)};
+                    .leads_nowhere = false};
         return &current_;
+    }
+    [[nodiscard]] vfs::short_name alternate_name() noexcept override {
+        return vfs::short_name(shown_alias(held_.alias));
     }
 
 private:

@@ -25,4 +25,11 @@ enum class security_information : std::uint32_t {
 template <>
 inline constexpr bool is_bit_flags<security_information> = true;
 
+/// Returns the parts that a request names, with BACKUP_SECURITY_INFORMATION as the parts that it
+/// stands for.
+[[nodiscard]] constexpr security_information stored_parts(security_information named) noexcept {
+    using enum security_information;
+    return has(named, backup) ? named | owner | group | dacl | sacl : named;
+}
+
 }  // namespace sluice::smb::wire

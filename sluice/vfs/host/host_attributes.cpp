@@ -54,21 +54,59 @@ bool keeps_times(const metadata_change& wanted, const metadata& before) noexcept
            not is_system_time(accessed);
 }
 
+// The range of times that all file systems can store: FAT begins in 1980, and others end with 31
+// bits of seconds since 1970.
+constexpr time_point first_common{std::chrono::sys_days{std::chrono::year(1980) / 1 / 2}};
+constexpr time_point last_common{std::chrono::sys_days{std::chrono::year(2038) / 1 / 19}};
+
+[[nodiscard]] bool may_exceed_host(time_point wanted) noexcept {
+    return wanted < first_common or wanted > last_common;
+}
+
+// Returns whether the host reports the limit of its range because `wanted` is outside of it. Other
+// times that it reports are of a change since.
+[[nodiscard]] bool is_limit_for(time_point wanted, time_point reported) noexcept {
+    constexpr std::chrono::seconds granularity_max(2);
+    const time_point set = time_of(system_time_of(wanted));
+    if (set < first_common) return reported <= first_common and reported > set + granularity_max;
+    return set > last_common and reported >= last_common and reported < set - granularity_max;
+}
+[[nodiscard]] std::optional<time_point> limit_for(time_point wanted, time_point reported) noexcept {
+    return is_limit_for(wanted, reported) ? std::optional(reported) : std::nullopt;
+}
+
+// Returns whether the host reports a limit of its range in place of a time that the file is to
+// have.
+bool exceeds_host(const io::handle& open, const metadata_change& wanted, const metadata& before) noexcept {
+    const time_point modified = modified_after(wanted, before);
+    const time_point accessed = accessed_after(wanted, before);
+    if (not may_exceed_host(modified) and not may_exceed_host(accessed)) return false;
+    const auto present = io::status_of(open, io::stat_fields::modified | io::stat_fields::accessed);
+    return present and (is_limit_for(modified, time_of(present->modified)) or
+                        is_limit_for(accessed, time_of(present->accessed)));
+}
+
 // Stores the record with the times that the host cannot report. The attribute's own change time is
 // known only afterwards, so this repeats itself if it was not the expected one.
 result<void> store_times(const io::handle& open, const metadata_change& wanted, const metadata& before,
                          stored_metadata fresh) noexcept {
     for (unsigned attempts = 1;; ++attempts) {
-        const auto present = io::status_of(open, io::stat_fields::modified | io::stat_fields::changed);
+        const auto present = io::status_of(
+            open, io::stat_fields::modified | io::stat_fields::accessed | io::stat_fields::changed);
         if (not present) return failure(present.error());
         const time_point modified = modified_after(wanted, before);
         const time_point accessed = accessed_after(wanted, before);
-        const bool is_accessed_kept = accessed < modified or not is_system_time(accessed);
+        const auto modified_limit = limit_for(modified, time_of(present->modified));
+        const auto accessed_limit = limit_for(accessed, time_of(present->accessed));
+        const bool is_accessed_kept = accessed < modified or not is_system_time(accessed) or accessed_limit;
+        const bool is_as_reported = is_system_time(modified) and not modified_limit;
         fresh.times = stored_times{
-            .modified = is_system_time(modified) ? time_of(present->modified) : modified,
+            .modified = is_as_reported ? time_of(present->modified) : modified,
             .accessed = is_accessed_kept ? std::optional(accessed) : std::nullopt,
             .changed = wanted.changed,
             .stored = time_of(std::chrono::system_clock::now()),
+            .modified_limit = modified_limit,
+            .accessed_limit = accessed_limit,
         };
         if (const auto done = store_metadata(open, fresh); not done) return done;
         if (not wanted.changed or attempts == limits::change_time_stores_max) return {};
@@ -202,9 +240,11 @@ result<void> apply_change(const io::handle& open, const metadata_change& wanted,
                           const metadata& before) noexcept {
     if (wanted.is_empty()) return {};
     const bool has_attributes = wanted.born or wanted.dos or wanted.is_sparse;
-    const bool has_times = keeps_times(wanted, before);
+    bool has_times = keeps_times(wanted, before);
+    const bool may_be_cut =
+        may_exceed_host(modified_after(wanted, before)) or may_exceed_host(accessed_after(wanted, before));
     std::optional<stored_metadata> stored;
-    if (has_attributes or has_times) {
+    if (has_attributes or has_times or may_be_cut) {
         auto loaded = load_metadata(open);
         if (not loaded) return failure(loaded.error());
         stored = *std::move(loaded);
@@ -227,6 +267,7 @@ result<void> apply_change(const io::handle& open, const metadata_change& wanted,
         if (const auto done = io::set_times(open, {.accessed = accessed, .modified = modified}); not done)
             return done;
     }
+    has_times = has_times or exceeds_host(open, wanted, before);
     // A file system without attributes, or without room for them, keeps the times that it can.
     if (not has_times or store_times(open, wanted, before, fresh) or not has_attributes) return {};
     return store_metadata(open, fresh);

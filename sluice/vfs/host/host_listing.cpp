@@ -15,10 +15,11 @@ constexpr std::size_t usual_security_bytes = 1024;
 class host_listing final : public directory_listing {
 public:
     host_listing(host_tree& tree, io::directory_handle directory)
-        : tree_(tree), directory_(std::move(directory)), short_names_(tree.short_names_in(directory_)) {}
+        : tree_(tree), directory_(std::move(directory)) {}
 
     [[nodiscard]] result<const listed_name*> next() noexcept override;
     [[nodiscard]] result<std::vector<std::byte>> security() noexcept override;
+    [[nodiscard]] short_name alternate_name() noexcept override;
 
 private:
     [[nodiscard]] result<bool> fetch() noexcept;
@@ -34,10 +35,12 @@ private:
     std::array<char, limits::listing_storage_bytes> storage_;
     std::span<io::directory_entry> batch_;
     std::uint64_t position_ = 0;
-    io::directory_entry entry_{};                     // to which current_ refers
-    const short_name_tables::table_ptr short_names_;  // null: the volume has none
+    io::directory_entry entry_{};  // to which current_ refers
+    // The volume's table of them, which may be dropped: unfinished listings must not keep many.
+    std::weak_ptr<const directory_short_names> short_names_;
+    enum class short_names_state : std::uint8_t { not_requested, known, unknown };
+    short_names_state short_names_are_ = short_names_state::not_requested;
     std::string shown_;
-    short_name shown_short_;
     listed_name current_;
 };
 
@@ -68,15 +71,27 @@ bool host_listing::describe(const io::directory_entry& entry) {
     if (not entry.status.knows(io::stat_fields::type) or is_stream_store(entry.name)) return false;
     current_.name = shown_name(entry.name, shown_);
     current_.leads_nowhere = false;
-    if (short_names_ != nullptr) {
-        shown_short_ = short_names_->of(entry.name);
-        current_.short_name = shown_short_.view();
-    }
     const bool keeps = entry.type == io::file_type::regular or entry.type == io::file_type::directory;
     current_.status =
         metadata_of(entry.status, keeps ? stored_of(entry.name) : std::nullopt, entry.name, tree_.dots());
     if (entry.type == io::file_type::symlink) follow(entry.name);
     return true;
+}
+
+// The names of one listing are from one table, unless it was dropped in between. A later one may be
+// that of another state of the directory, like the names themselves.
+short_name host_listing::alternate_name() noexcept {
+    ENSURE(not entry_.name.empty(), "no name was returned");
+    if (not tree_.options.short_names or short_names_are_ == short_names_state::unknown) return {};
+    short_name_tables::table_ptr names = short_names_.lock();
+    if (names == nullptr) {
+        names = short_names_are_ == short_names_state::not_requested ? tree_.short_names_in(directory_)
+                                                                     : tree_.last_short_names_in(directory_);
+        short_names_are_ = names == nullptr ? short_names_state::unknown : short_names_state::known;
+        if (names == nullptr) return {};
+        short_names_ = names;
+    }
+    return names->of(entry_.name);
 }
 
 // Links are rare, so an open per link and a query for the path of this directory are acceptable.

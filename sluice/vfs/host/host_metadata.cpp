@@ -28,13 +28,21 @@ struct times_part {
     le64 stored;
 };
 static_assert(sizeof(times_part) == 32 and alignof(times_part) == 1);
-static_assert(sizeof(metadata_record) + sizeof(le64) + sizeof(times_part) == stored_metadata_bytes_max);
+// The times that the file system reports in place of those outside its range.
+struct limits_part {
+    le64 modified;
+    le64 accessed;
+};
+static_assert(sizeof(limits_part) == 16 and alignof(limits_part) == 1);
+static_assert(sizeof(metadata_record) + sizeof(le64) + sizeof(times_part) + sizeof(limits_part) ==
+              stored_metadata_bytes_max);
 
 constexpr std::uint8_t version = 1;
 constexpr std::uint8_t flag_sparse = 1;
 constexpr std::uint8_t flag_born = 2;
 constexpr std::uint8_t part_born = 1;  // the exact time of birth, which `born_ns` cannot represent
 constexpr std::uint8_t part_times = 2;
+constexpr std::uint8_t part_limits = 4;
 constexpr std::int64_t no_time = std::numeric_limits<std::int64_t>::min();
 constexpr auto dos_mask =
     dos_attributes::read_only | dos_attributes::hidden | dos_attributes::system | dos_attributes::archive;
@@ -60,13 +68,16 @@ bool is_system_time(time_point when) noexcept {
     return time_of(system_time_of(when)) == when;
 }
 
+// Other programs may write the attribute, too: its times may be any numbers. The time of storing is
+// compared with a distance, so it must be in the range of the clock that it was read from.
 std::optional<stored_times> decode_times(const times_part& part) noexcept {
     const auto modified = time_from(part.modified);
-    if (not modified) return std::nullopt;
+    const time_point stored = time_from(part.stored).value_or(time_point{});
+    if (not modified or not is_system_time(stored)) return std::nullopt;
     return stored_times{.modified = *modified,
                         .accessed = time_from(part.accessed),
                         .changed = time_from(part.changed),
-                        .stored = time_from(part.stored).value_or(time_point{})};
+                        .stored = stored};
 }
 
 }  // namespace
@@ -80,7 +91,9 @@ encoded_metadata::encoded_metadata(const stored_metadata& what) noexcept {
     const bool is_born_far = what.born and not is_system_time(*what.born);
     const auto ns = what.born ? system_time_of(*what.born).time_since_epoch().count() : 0;
     const unsigned flags = (what.is_sparse ? flag_sparse : 0U) | (what.born ? flag_born : 0U);
-    const unsigned parts = (is_born_far ? part_born : 0U) | (what.times ? part_times : 0U);
+    const bool has_limits = what.times and (what.times->modified_limit or what.times->accessed_limit);
+    const unsigned parts =
+        (is_born_far ? part_born : 0U) | (what.times ? part_times : 0U) | (has_limits ? part_limits : 0U);
     put(metadata_record{.version = le8(version),
                         .dos = le8(static_cast<std::uint8_t>(what.dos & dos_mask)),
                         .flags = le8(static_cast<std::uint8_t>(flags)),
@@ -93,6 +106,9 @@ encoded_metadata::encoded_metadata(const stored_metadata& what) noexcept {
                        .accessed = ticks_of(what.times->accessed),
                        .changed = ticks_of(what.times->changed),
                        .stored = ticks_of(what.times->stored)});
+    if (has_limits)
+        put(limits_part{.modified = ticks_of(what.times->modified_limit),
+                        .accessed = ticks_of(what.times->accessed_limit)});
 }
 
 std::optional<stored_metadata> decode_stored_metadata(bytes_view bytes) noexcept {
@@ -115,6 +131,13 @@ std::optional<stored_metadata> decode_stored_metadata(bytes_view bytes) noexcept
     }
     if ((record->parts.value() & part_times) != 0) {
         if (const auto times = bytes.take_at<times_part>(at)) what.times = decode_times(*times);
+        at += sizeof(times_part);
+    }
+    if ((record->parts.value() & part_limits) != 0 and what.times) {
+        const auto reported = bytes.take_at<limits_part>(at);
+        if (not reported) return what;
+        what.times->modified_limit = time_from(reported->modified);
+        what.times->accessed_limit = time_from(reported->accessed);
     }
     return what;
 }
@@ -128,7 +151,7 @@ std::optional<stored_times> times_that_hold(const std::optional<stored_metadata>
                                             const io::file_status& status) noexcept {
     if (not stored or not stored->times) return std::nullopt;
     stored_times held = *stored->times;
-    if (time_of(system_time_of(held.modified)) != time_of(status.modified)) return std::nullopt;
+    if (held.modified_of_host() != time_of(status.modified)) return std::nullopt;
     if (not is_change_time_of_storing(held.stored, time_of(status.changed))) held.changed.reset();
     return held;
 }
@@ -180,7 +203,7 @@ time_point access_time_of(const io::file_status& status, const std::optional<sto
     if (not set) return std::max(of_host, time_of(status.modified));
     if (not set->accessed) return std::max(of_host, set->modified);
     // Read since it was set, or not.
-    return of_host == time_of(system_time_of(*set->accessed)) ? *set->accessed : of_host;
+    return of_host == set->accessed_of_host() ? *set->accessed : of_host;
 }
 
 }  // namespace

@@ -22,14 +22,25 @@ inline constexpr std::string_view stream_prefix = "user.sluice.stream.";
 
 /// Times as clients have set them that the host cannot report itself: a change time; a time of
 /// access before that of modification, which is otherwise reported as the later of the two; times
-/// after 2262. They hold until the host's time of modification differs from `modified`.
+/// that its file system, or the clock, cannot represent. They hold until the host's time of
+/// modification differs from modified_of_host().
 struct stored_times {
     time_point modified{};
     std::optional<time_point> accessed{};
     std::optional<time_point> changed{};
     // If `changed`: when it was stored; it holds until the host's change time is later.
     time_point stored{};
+    // The reported times if the file system has replaced the set ones by the limits of its range.
+    std::optional<time_point> modified_limit{};
+    std::optional<time_point> accessed_limit{};
 
+    /// The times of the host while these hold. Requires `accessed` for the second.
+    [[nodiscard]] constexpr time_point modified_of_host() const noexcept {
+        return modified_limit.value_or(time_of(system_time_of(modified)));
+    }
+    [[nodiscard]] constexpr time_point accessed_of_host() const noexcept {
+        return accessed_limit.value_or(time_of(system_time_of(*accessed)));
+    }
     [[nodiscard]] friend constexpr bool operator==(const stored_times&,
                                                    const stored_times&) noexcept = default;
 };
@@ -45,7 +56,7 @@ struct stored_metadata {
 };
 
 inline constexpr std::size_t stored_metadata_bytes_min = 16;
-inline constexpr std::size_t stored_metadata_bytes_max = 56;
+inline constexpr std::size_t stored_metadata_bytes_max = 72;
 /// Space for the attribute as a later version may write it.
 inline constexpr std::size_t stored_metadata_storage_bytes = 128;
 

@@ -26,14 +26,18 @@ TEST(stored_metadata, are_decoded_as_they_were_encoded) {
     for (const stored_metadata& each :
          {stored_metadata{}, stored_metadata{.dos = dos_attributes::hidden, .is_sparse = true, .born = noon},
           stored_metadata{.born = far}, stored_metadata{.times = all_times},
-          stored_metadata{.born = far, .times = stored_times{.modified = far}}})
+          stored_metadata{.born = far, .times = stored_times{.modified = far}},
+          stored_metadata{.times = stored_times{.modified = far, .modified_limit = noon}},
+          stored_metadata{.times = stored_times{.modified = noon, .accessed = far, .accessed_limit = noon}}})
         EXPECT_EQ(round_trip(each), each);
 }
 
 TEST(stored_metadata, without_parts_have_the_size_of_the_first_version) {
     EXPECT_EQ(encoded_metadata({.dos = dos_attributes::system, .born = noon}).bytes().size(),
               stored_metadata_bytes_min);
-    const encoded_metadata longest({.born = far, .times = all_times});
+    stored_times outside_range = all_times;
+    outside_range.modified_limit = noon;
+    const encoded_metadata longest({.born = far, .times = outside_range});
     EXPECT_EQ(longest.bytes().size(), stored_metadata_bytes_max);
 }
 
@@ -45,6 +49,20 @@ TEST(stored_metadata, lose_only_the_parts_that_are_cut) {
         if (not cut) continue;
         EXPECT_EQ(cut->dos, dos_attributes::hidden) << size;
         EXPECT_EQ(cut->times, std::nullopt) << size;
+    }
+}
+
+TEST(stored_times, are_ignored_if_they_were_stored_at_no_time_of_the_clock) {
+    for (const time_point stored :
+         {time_point::min() + time_point::duration(1), time_point::max(), time_point::max() - 1ms, far}) {
+        const stored_metadata hostile{
+            .dos = dos_attributes::hidden,
+            .times = stored_times{.modified = noon, .changed = noon, .stored = stored}};
+        const auto read = round_trip(hostile);
+        ASSERT_TRUE(read);
+        EXPECT_EQ(read->dos, dos_attributes::hidden);
+        EXPECT_EQ(times_that_hold(read, status_with(noon, noon)), std::nullopt);
+        EXPECT_EQ(metadata_of(status_with(noon, noon), read, "f", dot_names::plain).changed, noon);
     }
 }
 
@@ -69,6 +87,17 @@ TEST(stored_times, after_2262_hold_for_the_last_time_that_the_host_reports) {
     const io::file_status status = status_with(far, noon);
     EXPECT_EQ(metadata_of(status, stored, "f", dot_names::plain).modified, far);
     EXPECT_EQ(times_that_hold(stored, status_with(noon, noon)), std::nullopt);
+}
+
+TEST(stored_times, outside_the_range_of_the_host_hold_for_the_limit_that_it_reports) {
+    const stored_metadata stored{
+        .times = stored_times{
+            .modified = far, .accessed = far + 1h, .modified_limit = noon, .accessed_limit = noon}};
+    io::file_status status = status_with(noon, noon);
+    status.accessed = system_time_of(noon);
+    EXPECT_EQ(metadata_of(status, stored, "f", dot_names::plain).modified, far);
+    EXPECT_EQ(metadata_of(status, stored, "f", dot_names::plain).accessed, far + 1h);
+    EXPECT_EQ(times_that_hold(stored, status_with(far, noon)), std::nullopt);
 }
 
 TEST(metadata, have_a_modification_as_an_access_unless_the_access_was_set) {

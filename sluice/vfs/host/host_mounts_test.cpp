@@ -3,9 +3,11 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +19,7 @@
 #include "sluice/io/task/task_group.hpp"
 #include "sluice/vfs/domain/domain_table.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
+#include "sluice/vfs/host/name/short_name_tables.hpp"
 #include "sluice/vfs/limits.hpp"
 #include "sluice/vfs/node_children.hpp"
 #include "sluice/vfs/node_data.hpp"
@@ -66,6 +69,14 @@ private:
     int device_;
     mounted mount_;
 };
+
+// Returns the state of a thread of this process, as in proc(5): 'R' if it runs.
+char state_of(pid_t thread) {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const std::size_t end_of_name = text.rfind(") ");
+    return end_of_name == text.npos ? 'R' : text[end_of_name + 2];
+}
 
 class host_mounts : public testing::Test {
 protected:
@@ -140,6 +151,36 @@ TEST_F(host_mounts, hung_file_system_in_a_local_share_delays_no_inline_call) {
     while (group.size() != 0)
         (void)loop_->run();
     EXPECT_NE(outcome.value_or(0), 0);
+}
+
+TEST_F(host_mounts, hung_file_system_delays_no_change_of_a_short_name_elsewhere) {
+    using reach = short_name_tables::reach;
+    hung_mount hung(path("mnt"));
+    if (not hung.is_there()) GTEST_SKIP() << "no right to mount";
+    short_name_tables tables;
+    const auto distant = io::path_handle::open({}, path("mnt")).value();
+    const auto here = io::path_handle::open({}, directory_.path()).value();
+    std::atomic<pid_t> caller = 0;
+    const std::jthread hanging([&] {
+        caller = ::gettid();
+        EXPECT_FALSE(tables.set(distant, "file", short_name("CHOSEN"), reach::all_mounts));
+    });
+    // It sleeps in the file system, and holds the mutex of its kind of call.
+    while (caller == 0 or state_of(caller) == 'R')
+        std::this_thread::yield();
+    EXPECT_EQ(code(tables.set(here, "missing", short_name("CHOSEN"), reach::one_mount)), ENOENT);
+    hung.release();
+}
+
+TEST_F(host_mounts, hung_file_system_whose_name_competes_for_a_short_one_delays_no_inline_call) {
+    fs::create_directory(path("Long name a"));
+    std::ofstream(path("Long name b")) << "local";
+    opened_ = host_volume::open(*loop_, directory_.path(), {.short_names = true, .domains = &table_}).value();
+    hung_mount hung(path("Long name a"));
+    if (not hung.is_there()) GTEST_SKIP() << "no right to mount";
+    const auto found = find(home(), "LONGNA~1");
+    ASSERT_EQ(code(found), 0);
+    EXPECT_EQ((*found)->path(), "Long name b") << "the age of the other is not known";
 }
 
 TEST_F(host_mounts, mounted_files_are_used_in_the_crossing_domain) {

@@ -371,7 +371,8 @@ result<std::vector<std::byte>> host_node::security() noexcept {
 
 result<std::vector<std::byte>> host_node::security_as_of(const metadata& status) noexcept {
     if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "get security"});
-    if (not status.has_security) return security_if_any(private_attributes_at(status.changed));
+    // The change time of the status may be one that a client has set: nothing is remembered for it.
+    if (not status.has_security) return security();
     return security_if_any(private_attributes{.has_security = *status.has_security});
 }
 

@@ -23,11 +23,13 @@ void host_node::end_nonblocking() noexcept {
     nonblocking_.store(nullptr, std::memory_order_release);
 }
 
-// Only the owner of a file, and root, may set O_NOATIME.
+// Only the owner of a file, and root, may set O_NOATIME. The flags replace O_NONBLOCK in any case:
+// data that are opened without blocking must not be transferred so.
 void host_node::set_flags(const io::file_handle& file) const noexcept {
     // relaxed: changes of a node are serialised, and a transfer may begin before or after one.
     const bool keeps = keeps_access_time_.load(std::memory_order_relaxed);
-    (void)::fcntl(file.descriptor(), F_SETFL, keeps ? O_NOATIME : 0);
+    if (keeps and ::fcntl(file.descriptor(), F_SETFL, O_NOATIME) == 0) return;
+    (void)::fcntl(file.descriptor(), F_SETFL, 0);
 }
 
 void host_node::keep_access_time(bool keeps) noexcept {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "sluice/vfs/host/host_name.hpp"
+#include "sluice/vfs/host/name/directory_names.hpp"
 #include "sluice/vfs/host/stream/stream_store_names.hpp"
 #include "sluice/vfs/loop_bound_file.hpp"
 #include "sluice/vfs/path.hpp"
@@ -22,20 +23,6 @@ bool is_missing(const error& why) noexcept {
 error as_of_parent(const error& why) noexcept {
     return is_missing(why) ? error(ENOTDIR, "create") : why;
 }
-
-/// A directory's descriptor as the base of paths, borrowed for the lifetime of this object.
-class borrowed_directory {
-public:
-    borrowed_directory(const io::handle& directory, io::confinement limit) noexcept
-        : base_({.descriptor = directory.descriptor(), .kind = io::handle_kind::directory}, limit) {}
-    borrowed_directory(const borrowed_directory&) = delete;
-    borrowed_directory& operator=(const borrowed_directory&) = delete;
-    ~borrowed_directory() { (void)base_.release(); }
-    [[nodiscard]] const io::path_handle& get() const noexcept { return base_; }
-
-private:
-    io::path_handle base_;
-};
 
 // Does not query the properties of the new file, because they are known.
 result<io::file_handle> make_on_root_device(const io::path_handle& base, std::string_view name,
@@ -207,12 +194,18 @@ result<std::optional<std::string>> host_tree::find_name(const io::handle& direct
                                                         std::string_view wanted) {
     auto found = index.find(directory, wanted, lookup_mode());
     if (not options.short_names or not found or *found) return found;
-    return short_names.find(directory, wanted, may_write_records());
+    return short_names.find(directory, wanted, short_name_caller());
 }
 
 short_name_tables::table_ptr host_tree::short_names_in(const io::handle& directory) {
     if (not options.short_names) return nullptr;
-    auto found = short_names.of(directory, may_write_records());
+    auto found = short_names.of(directory, short_name_caller());
+    return found ? *std::move(found) : nullptr;
+}
+
+short_name_tables::table_ptr host_tree::last_short_names_in(const io::handle& directory) {
+    if (not options.short_names) return nullptr;
+    auto found = short_names.last_of(directory, short_name_caller());
     return found ? *std::move(found) : nullptr;
 }
 
@@ -221,9 +214,7 @@ result<short_name> host_tree::short_name_at(std::string_view path) {
     const path_parts parts = split_path(path);
     const auto directory = open_exactly(parts.parent, follow_links::yes);
     if (not directory) return failure(directory.error());
-    const auto found = short_names.of(*directory, may_write_records());
-    if (not found) return failure(found.error());
-    return (*found)->of(parts.name);
+    return short_names.of_file(*directory, parts.name, short_name_caller());
 }
 
 result<void> host_tree::set_short_name_at(std::string_view path, const short_name& wanted) {
@@ -232,7 +223,7 @@ result<void> host_tree::set_short_name_at(std::string_view path, const short_nam
     const path_parts parts = split_path(path);
     const auto directory = open_exactly(parts.parent, follow_links::yes);
     if (not directory) return failure(directory.error());
-    return short_names.set(*directory, parts.name, wanted);
+    return short_names.set(*directory, parts.name, wanted, reach_of_call());
 }
 
 // Opens the directory at `path`, ignoring case. For the root, opens nothing.

@@ -73,9 +73,10 @@ public:
     [[nodiscard]] result<host_place> place_in(const io::handle& directory, std::string_view path,
                                               std::string_view shown_name);
 
-    /// Returns the short names of an open directory; none if the volume has no short names, or an
-    /// error occurs.
+    /// Returns the short names of an open directory, and later those that were last computed; null
+    /// if the volume has no short names, or an error occurs.
     [[nodiscard]] short_name_tables::table_ptr short_names_in(const io::handle& directory);
+    [[nodiscard]] short_name_tables::table_ptr last_short_names_in(const io::handle& directory);
     /// Returns, or sets, the short name of the file at a host's path. Errors: as
     /// node_names::alternate_name and set_alternate_name.
     [[nodiscard]] result<short_name> short_name_at(std::string_view path);
@@ -179,8 +180,14 @@ private:
     [[nodiscard]] result<parent_directory> open_parent(std::string_view path);
     [[nodiscard]] result<host_place> place_of(const io::handle& directory, std::string_view path,
                                               std::string_view name);
-    [[nodiscard]] short_name_tables::may_write may_write_records() const noexcept {
-        return options.read_only ? short_name_tables::may_write::no : short_name_tables::may_write::yes;
+    // Likewise, directories that may be on other mounts share no mutex with the others.
+    [[nodiscard]] short_name_tables::reach reach_of_call() const noexcept {
+        using enum short_name_tables::reach;
+        return crossing_domain_ != nullptr and may_cross() ? all_mounts : one_mount;
+    }
+    [[nodiscard]] short_name_tables::caller short_name_caller() const noexcept {
+        using enum short_name_tables::may_write;
+        return {.writes = options.read_only ? no : yes, .where = reach_of_call()};
     }
     [[nodiscard]] result<std::optional<std::string>> find_name(const io::handle& directory,
                                                                std::string_view wanted);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -281,6 +282,21 @@ TEST_F(host_volume_test, a_file_that_is_opened_with_its_name_can_wait_in_its_tra
             EXPECT_EQ(::fcntl(file->descriptor(), F_GETFL) & O_NONBLOCK, 0);
         }
     }
+}
+
+TEST_F(host_volume_test, a_file_of_another_user_can_wait_in_its_transfers_if_its_time_of_access_is_frozen) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can have a file of another user";
+    put("f");
+    auto found =
+        opened->find_with_status("f", follow_links::yes, {.read = true}, name_match::any_case).value();
+    ASSERT_EQ(code(found.node->data()->open_data({.read = true})), 0);
+    constexpr uid_t nobody = 65534;
+    (void)::setfsuid(nobody);
+    found.node->data()->keep_access_time(true);
+    const io::file_handle* const file = found.node->data()->host_file();
+    (void)::setfsuid(0);
+    ASSERT_NE(file, nullptr);
+    EXPECT_EQ(::fcntl(file->descriptor(), F_GETFL) & (O_NONBLOCK | O_NOATIME), 0);
 }
 
 TEST_F(host_volume_test, a_name_in_another_case_is_missing_exactly_but_cannot_be_created) {

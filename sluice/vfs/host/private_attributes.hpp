@@ -22,8 +22,8 @@ struct private_attributes {
 ///
 /// A process that changes an attribute also changes the change time, except for two changes within
 /// one tick of the kernel's clock. The attributes are therefore valid as long as the change time is
-/// the same, if it was already some ticks old when they were read. The caller of record() checks
-/// the latter. This also holds if another file reuses the inode number, because that file is younger.
+/// the same, if it was already some ticks old when they were read: the caller of record() checks
+/// that. This also holds if another file reuses the inode number, because that file is younger.
 /// Monitor, of several stripes with a mutex each. Allocates: nothing. Complexity: O(1); entries
 /// replace each other.
 class attribute_memory {

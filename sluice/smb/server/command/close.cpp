@@ -22,10 +22,11 @@ namespace {
 }
 
 // A change time that the open keeps stays with the file, unless something has changed the file
-// since.
+// since. One that is shown until another open ends, which has renamed the file, is not its own.
 [[nodiscard]] io::task<void> store_kept_change_time(request& r, const open& one) noexcept {
     const auto time = one.file->shown_change_time();
-    if (not time or not one.through->volume().features().has_exact_times) co_return;
+    if (not time or time->until_end_of != nullptr) co_return;
+    if (not one.through->volume().features().has_exact_times) co_return;
     const auto store = [&] {
         const result<vfs::metadata> status = one.node->status();
         if (status and status->changed == time->of_host) (void)one.node->change({.changed = time->shown});

@@ -1,4 +1,5 @@
 #include "sluice/smb/server/command/command_testing.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 
 // CLOSE ([MS-SMB2] 3.3.5.10).
@@ -43,6 +44,16 @@ TEST_F(close_command, reports_no_status_unless_asked) {
 
 TEST_F(close_command, reports_no_status_for_a_pipe) {
     EXPECT_EQ(ask_and_close(open_pipe()).flags, wire::close_flags::none);
+}
+
+// Requests of other loops may still hold the open, and compare its client with theirs.
+TEST_F(close_command, leaves_the_open_its_client) {
+    const wire::file_id file = open_for(wire::file_all_access);
+    const auto held = server_of_test().context().opens.find(file);
+    ASSERT_NE(held, nullptr);
+    EXPECT_EQ(close(file), nt_status::success);
+    EXPECT_EQ(held->counted.amount(), 0U);
+    EXPECT_TRUE(held->counted.client());
 }
 
 TEST_F(close_command, ends_an_open_once) {

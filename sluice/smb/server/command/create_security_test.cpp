@@ -70,7 +70,7 @@ TEST_F(create_security, that_is_not_well_formed_is_refused_and_leaves_no_file) {
     EXPECT_EQ(client().try_create("f", how), nt_status::object_name_not_found);
 }
 
-TEST_F(create_security, with_an_audit_list_needs_a_privilege_that_no_user_has) {
+TEST_F(create_security, with_an_audit_list_needs_a_privilege_that_only_auditors_have) {
     wire::security_descriptor given = with_dacl({allowed(somebody, access_mask::read_data)});
     given.sacl = wire::acl{};
     EXPECT_EQ(try_create_secured("f", bytes_of_descriptor(given)), nt_status::privilege_not_held);
@@ -92,6 +92,47 @@ TEST_F(create_security, that_becomes_longer_than_64_KiB_by_inheritance_is_refuse
     EXPECT_EQ(client().try_create("d\\e", how), nt_status::invalid_security_descr);
     how.disposition = wire::create_disposition::open;
     EXPECT_EQ(client().try_create("d\\e", how), nt_status::object_name_not_found);
+}
+
+// A file of another user. This one may read and write its data, but nothing more.
+class stream_of_another_user : public create_security {
+protected:
+    stream_of_another_user() {
+        (void)client().create("f");
+        auto given = with_dacl(
+            {allowed(user, access_mask::read_data | access_mask::write_data | access_mask::read_attributes)});
+        given.owner = somebody;
+        vfs::volume& volume = server_of_test().context().find_share("files")->volume();
+        const auto file = volume.find("f", vfs::follow_links::no).value();
+        EXPECT_TRUE(file->attached()->set_security(bytes_of_descriptor(given)));
+    }
+    nt_status create_stream(access_mask rights, wire::create_options options = {}) {
+        auto how = compliant_client::for_everything();
+        how.desired_access = rights;
+        how.options = options;
+        return client().try_create("f:s", how);
+    }
+};
+
+TEST_F(stream_of_another_user, is_created_with_the_rights_to_the_file) {
+    EXPECT_EQ(create_stream(access_mask::write_data), nt_status::success);
+}
+
+TEST_F(stream_of_another_user, gives_no_right_that_the_file_denies) {
+    for (const access_mask denied : {access_mask::write_dac, access_mask::write_owner,
+                                     access_mask::delete_object, access_mask::write_attributes})
+        EXPECT_EQ(create_stream(denied | access_mask::write_data), nt_status::access_denied)
+            << wire::bits_of(denied);
+    EXPECT_EQ(create_stream(access_mask::write_data, wire::create_options::delete_on_close),
+              nt_status::access_denied);
+}
+
+TEST_F(stream_of_another_user, has_the_maximal_access_of_the_file) {
+    auto how = compliant_client::for_everything();
+    how.desired_access = access_mask::maximum_allowed;
+    const auto made = client().create("f:s", how);
+    EXPECT_EQ(set_security(made.file, with_dacl({allowed(user, wire::file_all_access)})),
+              nt_status::access_denied);
 }
 
 TEST_F(create_security, is_returned_as_the_owner_the_group_and_the_dacl) {

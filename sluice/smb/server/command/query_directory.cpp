@@ -46,6 +46,7 @@ struct scan_request {
     std::string pattern;
     bool restarts = false;
     bool is_single = false;  // one name at most
+    bool shows_short_names = false;
     wire::directory_entry_writer& list;
     set_change_times& times;
     std::uint64_t image = 0;             // the directory's file_key::image
@@ -64,7 +65,8 @@ struct scan_request {
     return *std::move(pattern);
 }
 
-[[nodiscard]] wire::directory_entry_info entry_of(const vfs::listed_name& from, set_change_times& times,
+[[nodiscard]] wire::directory_entry_info entry_of(const vfs::listed_name& from,
+                                                  const vfs::short_name& short_name, set_change_times& times,
                                                   std::uint64_t image) noexcept {
     vfs::metadata status = from.status;
     times.show_in(status, {.image = image, .volume = status.volume, .file = status.id});
@@ -78,7 +80,7 @@ struct scan_request {
                                                 .attributes = known.attributes,
                                                 .file_number = from.status.id},
                                      .name = from.name,
-                                     .short_name = from.short_name};
+                                     .short_name = short_name.view()};
     if (from.leads_nowhere) entry.fields.reparse_tag = wire::reparse_tag_symlink;
     // The parent of a share's root is not visible to clients ([MS-FSA] 2.1.5.6.3.8 permits 0).
     if (from.name == "..") entry.fields.file_number = 0;
@@ -88,35 +90,46 @@ struct scan_request {
     return entry;
 }
 
-[[nodiscard]] bool is_shown(directory_scan& scan, const vfs::listed_name& name, const accessor& to) {
+// Subtracts the work from the names that the call may still examine.
+[[nodiscard]] bool is_shown(directory_scan& scan, const vfs::listed_name& name, const accessor& to,
+                            std::size_t& names_left) {
     if (name.name == "." or name.name == "..") return true;
-    return is_shown_to(to, name.status, scan.security());
+    const result<std::vector<std::byte>> stored = scan.security();
+    const std::size_t bytes = stored ? stored->size() : 0;
+    names_left -= std::min(
+        names_left, limits::names_per_security_descriptor - 1 + bytes / limits::descriptor_bytes_per_name);
+    return is_shown_to(to, name.status, stored);
 }
 
 // Names that do not fit any more stay in the scan for the next query. Returns PENDING if the call
 // has to end before a name is found that is shown.
 [[nodiscard]] nt_status fill(directory_scan& scan, const scan_request& asked) {
     wire::directory_entry_writer& list = asked.list;
-    unsigned hidden = 0;
+    std::size_t names_left = limits::names_examined_per_call_max;
     for (;;) {
-        const result<const vfs::listed_name*> next = scan.peek();
+        const result<const vfs::listed_name*> next = scan.peek(names_left);
         // Entries found before an error are returned first.
         if (not next) return list.count() != 0 ? nt_status::success : status_of(next.error());
         if (*next == nullptr) break;
-        if (asked.shown_to != nullptr and not is_shown(scan, **next, *asked.shown_to)) {
+        if (asked.shown_to != nullptr and not is_shown(scan, **next, *asked.shown_to, names_left)) {
             scan.skip();
-            if (++hidden != limits::hidden_names_per_call_max) continue;
-            return list.count() != 0 ? nt_status::success : nt_status::pending;
+            continue;
         }
-        const wire::entry_outcome outcome = list.put(entry_of(**next, asked.times, asked.image));
+        const vfs::short_name other = asked.shows_short_names ? scan.alternate_name() : vfs::short_name();
+        const wire::entry_outcome outcome = list.put(entry_of(**next, other, asked.times, asked.image));
         if (outcome == wire::entry_outcome::no_room) {
             if (list.count() == 0) return nt_status::buffer_overflow;
             break;
         }
-        scan.take();  // also what has no name on the wire
-        if (asked.is_single and list.count() != 0) break;
+        if (outcome == wire::entry_outcome::bad_text) {
+            scan.skip();  // it has no name on the wire
+            continue;
+        }
+        scan.take();
+        if (asked.is_single) break;
     }
-    return list.count() != 0 ? nt_status::success : nt_status::no_more_files;
+    if (list.count() != 0) return nt_status::success;
+    return scan.is_at_end() ? nt_status::no_more_files : nt_status::pending;
 }
 
 // Carries a query out. A pattern that comes while the scan is in progress is ignored: the first one
@@ -131,11 +144,12 @@ struct scan_request {
     return status == nt_status::no_more_files and is_first ? nt_status::no_such_file : status;
 }
 
-// Continues a query whose names so far are all hidden. Other requests of the loop are served in
-// between.
+// Continues a query of which no examined name matches and is shown. Other requests of the loop are
+// served in between.
 [[nodiscard, gnu::noinline]] io::task<nt_status> search_further(request& r, directory_scan& scan,
                                                                 scan_request& asked) noexcept {
-    ENSURE(asked.shown_to != nullptr and asked.list.count() == 0, "only hidden names do not fill a list");
+    ENSURE(scan.is_started() and not scan.is_at_end() and asked.list.count() == 0,
+           "a query continues if it has no name yet, and names are left");
     asked.restarts = false;
     nt_status status = nt_status::pending;
     while (status == nt_status::pending) {
@@ -165,6 +179,7 @@ io::task<nt_status> serve_query_directory(request& r) {
                        .restarts = wire::has_any(
                            args->flags, query_directory_flags::restart_scans | query_directory_flags::reopen),
                        .is_single = wire::has(args->flags, query_directory_flags::return_single_entry),
+                       .shows_short_names = wire::has_short_names(form_of(*args)),
                        .list = list,
                        .times = r.host().files.change_times,
                        .image = of->file->image,

@@ -25,6 +25,10 @@ protected:
         [[nodiscard]] friend bool operator==(const listing&, const listing&) = default;
     };
 
+    // The form with the shortest entries.
+    static constexpr wire::query_directory_args only_names{.information_class = wire::directory_class::names,
+                                                           .output_bytes_max = 65'536};
+
     listing list(const wire::file_id& directory, std::string_view pattern = "*",
                  wire::query_directory_args how = {}) {
         const std::string spelled = wire::utf16_of(pattern).value();
@@ -146,11 +150,16 @@ protected:
         EXPECT_EQ(close(file), nt_status::success);
     }
     // The same without a client, for many files.
-    void make_hidden(std::string_view name) {
+    void make_directly(std::string_view name, access_mask rights) {
         vfs::volume& volume = server_of_test().context().find_share("files")->volume();
         const auto made = volume.create(name, {}).value();
-        ASSERT_TRUE(made->attached()->set_security(bytes_of_descriptor(with_dacl({}))));
+        const auto descriptor = with_dacl({{.rights = rights, .who = sid_of_user("u")}});
+        ASSERT_TRUE(made->attached()->set_security(bytes_of_descriptor(descriptor)));
     }
+    void make_hidden(std::string_view name) { make_directly(name, access_mask::none); }
+
+    static constexpr std::size_t names_checked_per_call =
+        server::limits::names_examined_per_call_max / server::limits::names_per_security_descriptor;
 };
 
 TEST_F(access_based_listing, omits_files_that_the_user_may_not_read_completely) {
@@ -189,8 +198,8 @@ TEST_F(access_based_listing, omits_a_file_whose_descriptor_is_damaged) {
 
 TEST_F(access_based_listing, finds_names_after_more_hidden_ones_than_one_call_examines) {
     const wire::file_id directory = open_directory();
-    constexpr unsigned many = 3 * server::limits::hidden_names_per_call_max + 1;
-    for (unsigned i = 0; i != many; ++i)
+    constexpr std::size_t many = 2 * names_checked_per_call + 1;
+    for (std::size_t i = 0; i != many; ++i)
         make_hidden("d/h" + std::to_string(i));
     make("d\\shown", wire::file_generic_read);
     const wire::query_directory_args again{.flags = query_directory_flags::restart_scans};
@@ -202,6 +211,34 @@ TEST_F(access_based_listing, finds_names_after_more_hidden_ones_than_one_call_ex
          part = list(directory))
         found.insert(found.end(), part.names.begin(), part.names.end());
     EXPECT_EQ(found, (std::vector<std::string>{".", "..", "shown"}));
+}
+
+TEST_F(access_based_listing, returns_no_more_names_at_once_than_one_call_checks) {
+    const wire::file_id directory = open_directory();
+    constexpr std::size_t many = names_checked_per_call + 100;
+    for (std::size_t i = 0; i != many; ++i)
+        make_directly("d/" + std::to_string(i), wire::file_generic_read);
+    const listing first = list(directory, "*", only_names);
+    EXPECT_EQ(first.status, nt_status::success);
+    EXPECT_LE(first.names.size(), names_checked_per_call + 2);
+    EXPECT_EQ(first.names.size() + list(directory, "*", only_names).names.size(), many + 2);
+}
+
+TEST_F(query_directory_command, ends_a_call_after_many_names_whether_they_match_or_not) {
+    const wire::file_id directory = open_directory();
+    constexpr std::size_t many = server::limits::names_examined_per_call_max + 100;
+    vfs::volume& volume = server_of_test().context().find_share("files")->volume();
+    for (std::size_t i = 0; i != many; ++i)
+        ASSERT_TRUE(volume.create("d/" + std::to_string(i), {}));
+    ASSERT_TRUE(volume.create("d/z", {}));
+    const listing first = list(directory, "*", only_names);
+    EXPECT_LE(first.names.size(), server::limits::names_examined_per_call_max);
+    EXPECT_EQ(first.names.size() + list(directory, "*", only_names).names.size(), many + 3);
+
+    const wire::query_directory_args again{.flags = query_directory_flags::restart_scans};
+    EXPECT_EQ(list(directory, "z*", again), (listing{nt_status::success, {"z"}}));
+    EXPECT_EQ(list(directory, "z*"), (listing{nt_status::no_more_files}));
+    EXPECT_EQ(list(directory, "y*", again), (listing{nt_status::no_such_file}));
 }
 
 TEST_F(query_directory_command, lists_files_that_the_user_may_not_read_on_other_shares) {

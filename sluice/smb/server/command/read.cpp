@@ -139,7 +139,7 @@ io::task<nt_status> serve_read(request& r) {
     if (not data) co_return nt_status::insufficient_resources;
     std::optional<change_turn> turn;
     if (not(*file)->transfers_at_once()) {
-        const nt_status refused = co_await take_transfer_turn(turn, r, *from, transfer::read);
+        const nt_status refused = co_await take_read_turn(turn, r, *from);
         if (refused != nt_status::success) co_return refused;
     }
     io::task<result<std::size_t>> reading = (*file)->co_read(data.bytes(), args->offset_bytes);

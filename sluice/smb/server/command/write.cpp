@@ -1,11 +1,10 @@
 #include "sluice/smb/wire/file/write.hpp"
 
 #include "sluice/smb/server/command/command.hpp"
-#include "sluice/smb/server/metadata/file_times.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
-#include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/net/write_turn.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/vfs/node_data.hpp"
 
@@ -72,23 +71,19 @@ io::task<nt_status> serve_write(request& r) {
     if (not file) co_return status_of(file.error());
     const pending_write before_its_end(r.host(), to);
     if (not before_its_end) co_return nt_status::file_closed;
-    std::optional<change_turn> turn;
-    if (not(*file)->transfers_at_once()) {
-        const nt_status refused = co_await take_transfer_turn(turn, r, *to, transfer::write);
+    write_turn turn(r, *to, **file);
+    if (turn.is_needed()) {
+        io::task<nt_status> beginning = turn.begin();
+        const nt_status refused = co_await std::move(beginning);
         if (refused != nt_status::success) co_return refused;
-    }
-    time_preserver times(*to);
-    if (times.is_needed()) {
-        io::task<void> asking = ask_kept_times(r, *to, times);
-        co_await std::move(asking);
     }
     io::task<result<void>> writing = (*file)->co_write(args->data.span(), offset);
     const result<void> written = co_await within_work(std::move(writing));
-    turn.reset();
-    if (times.is_needed()) {
-        io::task<void> restoring = restore_kept_times(r, *to, times);
+    if (turn.restores()) {
+        io::task<void> restoring = turn.restore();
         co_await std::move(restoring);
     }
+    turn.release();
     if (not written) co_return status_of(written.error());
     const bool is_through = wire::has(args->flags, wire::write_flags::write_through) or
                             wire::has(to->create_options, wire::create_options::write_through);

@@ -92,6 +92,11 @@ void file_state::end_change() noexcept {
     record_change();
 }
 
+bool file_state::is_changing() noexcept {
+    const file_section held(*this);
+    return pending_writes_ != 0 or pending_changes_ != 0;
+}
+
 bool file_state::may_have_changed(const file_section& held) const noexcept {
     ENSURE(held.is_of(*this), "a file is used in a section of its own");
     return ended_changes() != 0 or pending_writes_ != 0 or pending_changes_ != 0;

@@ -88,6 +88,8 @@ public:
     /// whole content. Locks.
     void begin_change() noexcept;
     void end_change() noexcept;
+    /// Returns whether a write or another change is in progress. Locks.
+    [[nodiscard]] bool is_changing() noexcept;
     /// Returns how many writes and other changes have ended. A status is not current if the number
     /// has changed since the status was requested. Any thread, without the mutex.
     [[nodiscard]] std::uint32_t ended_changes() const noexcept {

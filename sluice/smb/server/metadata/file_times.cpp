@@ -36,6 +36,16 @@ void time_preserver::ask() noexcept {
     if (const result<vfs::metadata> status = of_.node->status()) before_ = *status;
 }
 
+void time_preserver::go_by_set_times() noexcept {
+    ENSURE(not before_, "the times to keep are those asked for, or those that were set");
+    if (not kept_.left) return;
+    before_.emplace();
+    before_->accessed = kept_.left->accessed;
+    before_->modified = kept_.left->written;
+    before_->changed = kept_.left->changed;
+    wanted_ = kept_.left->changed;
+}
+
 void time_preserver::restore() noexcept {
     if (not before_) return;
     const auto if_kept = [](bool is_kept, vfs::time_point when) {

@@ -37,8 +37,9 @@ struct requested_time {
 /// after it, record() last. A failure is no reason to fail the change.
 ///
 /// ask() and restore() touch only the node, and block for the file system; the others are for the
-/// loop. Lifetime: the open outlives it. Thread safety: one call at a time; restore() as
-/// node::change.
+/// loop. A change of the content or the attributes has one turn of the file for all of it, from the
+/// constructor on: other turns change the times, and which of them are kept. Lifetime: the open
+/// outlives it. Thread safety: one call at a time; restore() as node::change.
 class time_preserver {
 public:
     /// Keeps the times that the open keeps.
@@ -53,6 +54,9 @@ public:
     void set_change_time(vfs::time_point wanted) noexcept { wanted_ = wanted; }
 
     void ask() noexcept;
+    /// In place of ask(), for a change that began before a SET_INFO set or froze the times: they
+    /// become as the SET_INFO has left them.
+    void go_by_set_times() noexcept;
     void restore() noexcept;
     /// Has the kept change time shown. `until_end_of`: until then; null: for as long as the file is
     /// open.

@@ -57,18 +57,12 @@ private:
     bool is_taken_ = false;
 };
 
-enum class transfer : std::uint8_t { read, write };
-
-/// Takes the turn that a transfer of a stream needs, because its writes read and change the whole
-/// stream. Other transfers need none (node::transfers_at_once). Returns the status of an interrupt,
-/// or success.
-[[nodiscard]] inline io::task<wire::nt_status> take_transfer_turn(std::optional<change_turn>& turn,
-                                                                  request& r, const open& of,
-                                                                  transfer what) noexcept {
-    if (what == transfer::write)
-        turn.emplace(r, *of.file);
-    else
-        turn.emplace(r, of.file->changes);
+/// Takes the turn that a read of a stream needs, because writes of it read and change the whole
+/// stream. Other reads need none (node_data::transfers_at_once). Returns the status of an
+/// interrupt, or success.
+[[nodiscard]] inline io::task<wire::nt_status> take_read_turn(std::optional<change_turn>& turn, request& r,
+                                                              const open& of) noexcept {
+    turn.emplace(r, of.file->changes);
     if (turn->is_taken()) co_return wire::nt_status::success;
     io::task<wire::nt_status> waiting = turn->wait();
     co_return co_await std::move(waiting);
@@ -88,32 +82,20 @@ template <std::invocable Call>
     co_return co_await r.call(one, std::move(call));
 }
 
-/// The calls of a time_preserver around a write, which is not a call. Suspends.
-[[nodiscard]] inline io::task<void> ask_kept_times(request& r, const open& of,
-                                                   time_preserver& times) noexcept {
-    const auto call = [&times] {
-        times.ask();
-        return wire::nt_status::success;
-    };
-    if (times.is_needed()) (void)co_await r.call(of, call);
-}
-[[nodiscard]] inline io::task<void> restore_kept_times(request& r, const open& of,
-                                                       time_preserver& times) noexcept {
-    const auto call = [&times] {
-        times.restore();
-        return wire::nt_status::success;
-    };
-    if (times.is_needed()) (void)co_await call_in_turn(r, of, call);
-    times.record();
-}
-
 /// The same as call_in_turn for a change through an open: times that it keeps (kept_times) are as
 /// before it afterwards.
 template <std::invocable Call>
 [[nodiscard]] io::task<std::invoke_result_t<Call&>> change_in_turn(request& r, open& one,
                                                                    Call call) noexcept {
+    change_turn turn(r, *one.file);
+    if (not turn.is_taken()) {
+        const wire::nt_status refused = co_await turn.wait();
+        if (refused != wire::nt_status::success)
+            co_return withdrawn_outcome<std::invoke_result_t<Call&>>(refused);
+    }
+    // In the turn: a SET_INFO before it may have changed which times the open keeps.
     time_preserver times(one);
-    auto done = co_await call_in_turn(r, one, [&] {
+    auto done = co_await r.call(one, [&] {
         if (times.is_needed()) times.ask();
         auto outcome = call();
         times.restore();

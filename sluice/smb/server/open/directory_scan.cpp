@@ -1,5 +1,8 @@
 #include "sluice/smb/server/open/directory_scan.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "sluice/smb/wire/fscc/wildcard.hpp"
 #include "sluice/vfs/limits.hpp"
 #include "sluice/vfs/node_attached.hpp"
@@ -20,11 +23,20 @@ namespace {
     return directory.empty() ? std::string(name) : directory + '/' + std::string(name);
 }
 
+// Each star of a pattern costs time for each name, but several in a row match what one matches.
+// "*.*" is an exception: it also matches names without a dot.
+[[nodiscard]] std::string without_repeated_stars(const std::string& pattern) {
+    std::string kept = pattern;
+    const auto repeated = std::ranges::unique(kept, [](char a, char b) { return a == '*' and b == '*'; });
+    kept.erase(repeated.begin(), repeated.end());
+    return kept == "*.*" and kept != pattern ? "**.*" : kept;
+}
+
 }  // namespace
 
 void directory_scan::start(std::string pattern) {
     if (pattern.empty()) pattern = "*";
-    pattern_ = std::move(pattern);
+    pattern_ = without_repeated_stars(pattern);
     matches_all_ = pattern_ == "*" or pattern_ == "*.*";
     has_wildcards_ = wire::has_wildcard(pattern_);
     ENSURE(has_wildcards_ or not matches_all_, "the pattern of all names has a wildcard");
@@ -37,6 +49,12 @@ void directory_scan::restart() {
     stage_ = stage::dot;
     listing_.reset();
     next_ = nullptr;
+    forget_found();
+}
+
+void directory_scan::forget_found() noexcept {
+    ENSURE(link_node_ == nullptr or found_node_ != nullptr, "invariant 2");
+    link_node_.reset();
     found_node_.reset();
 }
 
@@ -44,9 +62,16 @@ bool directory_scan::matches(std::string_view name) const noexcept {
     return matches_all_ or wire::wildcard_matches(pattern_, name);
 }
 
-result<const vfs::listed_name*> directory_scan::peek() noexcept {
+// The name is the one that the listing has returned last.
+bool directory_scan::matches(const vfs::listed_name& name) noexcept {
+    if (matches(name.name)) return true;
+    const vfs::short_name other = listing_->alternate_name();
+    return not other.empty() and matches(other.view());
+}
+
+result<const vfs::listed_name*> directory_scan::peek(std::size_t& names_left) noexcept {
     ENSURE(is_started(), "a scan is started before names are taken");
-    while (next_ == nullptr and stage_ != stage::end) {
+    for (; next_ == nullptr and stage_ != stage::end and names_left != 0; --names_left) {
         const result<const vfs::listed_name*> next = advance();
         if (not next) return next;
         next_ = *next;
@@ -63,6 +88,15 @@ result<std::vector<std::byte>> directory_scan::security() noexcept {
                     : result<std::vector<std::byte>>(failure(attached.error()));
 }
 
+vfs::short_name directory_scan::alternate_name() noexcept {
+    ENSURE(next_ != nullptr, "nothing was peeked at");
+    if (next_ != &found_) return listing_->alternate_name();
+    if (found_node_ == nullptr or not volume_.features().has_short_names) return {};
+    const auto names = vfs::names_of(link_node_ != nullptr ? *link_node_ : *found_node_);
+    const auto found = names ? (*names)->alternate_name() : failure(names.error());
+    return found ? *found : vfs::short_name();
+}
+
 void directory_scan::take() noexcept {
     skip();
     has_returned_any_ = true;
@@ -71,7 +105,7 @@ void directory_scan::take() noexcept {
 void directory_scan::skip() noexcept {
     ENSURE(next_ != nullptr, "nothing was peeked at");
     next_ = nullptr;
-    found_node_.reset();
+    forget_found();
 }
 
 // One step; null if it brought nothing.
@@ -97,24 +131,21 @@ result<const vfs::listed_name*> directory_scan::advance() noexcept {
     return nullptr;
 }
 
+// Examines one name; null if it does not match.
 result<const vfs::listed_name*> directory_scan::next_name() noexcept {
     if (listing_ == nullptr) {
         auto listing = vfs::list(directory_);
         if (not listing) return failure(listing.error());
         listing_ = *std::move(listing);
     }
-    for (;;) {
-        const result<const vfs::listed_name*> name = listing_->next();
-        if (not name) return name;
-        if (*name == nullptr) {
-            stage_ = stage::end;
-            listing_.reset();
-            return nullptr;
-        }
-        if (matches((*name)->name)) return name;
-        const std::string_view other = (*name)->short_name;
-        if (not other.empty() and matches(other)) return name;
+    const result<const vfs::listed_name*> name = listing_->next();
+    if (not name) return name;
+    if (*name == nullptr) {
+        stage_ = stage::end;
+        listing_.reset();
+        return nullptr;
     }
+    return matches(**name) ? *name : nullptr;
 }
 
 // The root's parent is not visible to clients: the root is listed in its place.
@@ -140,11 +171,11 @@ result<const vfs::listed_name*> directory_scan::look_up() {
     // The name as in the directory. The target of a link is listed under that name.
     const std::string listed_path = (*found)->path();
     found_name_ = vfs::split_path(listed_path).name;
-    if ((*found)->kind() == vfs::node_kind::symlink) {
-        result<vfs::node_ptr> target = volume_.find(path, vfs::follow_links::yes);
-        if (target) found = std::move(target);
-    }
     found_node_ = *std::move(found);
+    if (found_node_->kind() == vfs::node_kind::symlink) {
+        result<vfs::node_ptr> target = volume_.find(path, vfs::follow_links::yes);
+        if (target) link_node_ = std::exchange(found_node_, *std::move(target));
+    }
     return describe(found_name_, *found_node_);
 }
 
@@ -152,12 +183,6 @@ result<const vfs::listed_name*> directory_scan::describe(std::string_view name, 
     const result<vfs::metadata> status = found.status();
     if (not status) return failure(status.error());
     found_ = {.name = name, .status = *status, .leads_nowhere = found.kind() == vfs::node_kind::symlink};
-    if (volume_.features().has_short_names and name != "..") {
-        const auto names = vfs::names_of(found);
-        const auto other = names ? (*names)->alternate_name() : failure(names.error());
-        found_short_name_ = other ? *other : vfs::short_name();
-        found_.short_name = found_short_name_.view();
-    }
     return &found_;
 }
 

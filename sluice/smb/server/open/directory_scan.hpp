@@ -15,9 +15,12 @@ namespace sluice::smb::server {
 /// The state of QUERY_DIRECTORY on an open directory ([MS-FSA] 2.1.5.6.3): the names that match a
 /// pattern, `.` and `..` first. A pattern without wildcards is looked up, not searched for.
 ///
-/// Invariant: a name that was peeked at stays, with what it refers to, until it is taken. The
-/// volume and the directory outlive it. Thread safety: `turn` is a monitor; the rest belongs to the
-/// query that holds it, on any thread.
+/// Invariants:
+///   1. A name that was peeked at stays, with what it refers to, until it is taken.
+///   2. link_node_ is set only if found_node_ is: it is a link that was looked up, whose target
+///      found_node_ is.
+/// The volume and the directory outlive it. Thread safety: `turn` is a monitor; the rest belongs to
+/// the query that holds it, on any thread.
 class directory_scan {
 public:
     directory_scan(vfs::volume& volume, vfs::node& directory) noexcept
@@ -26,9 +29,11 @@ public:
     directory_scan& operator=(const directory_scan&) = delete;
     ~directory_scan() {
         if (listing_ != nullptr) directory_.domain().discard(std::move(listing_));
-        if (found_node_ == nullptr) return;
-        vfs::fs_domain& its = found_node_->domain();
-        its.discard(std::move(found_node_));
+        for (vfs::node_ptr* const held : {&found_node_, &link_node_}) {
+            if (*held == nullptr) continue;
+            vfs::fs_domain& its = (*held)->domain();
+            its.discard(std::move(*held));
+        }
     }
 
     /// Held by the query that continues the scan.
@@ -43,12 +48,19 @@ public:
     void restart();
     [[nodiscard]] bool is_started() const noexcept { return not pattern_.empty(); }
 
-    /// Returns the next match, null at the end; the same one until it is taken. Valid until then.
-    /// Errors: those of the listing. Blocks: for the file system. Allocates: nothing per name.
-    [[nodiscard]] result<const vfs::listed_name*> peek() noexcept;
+    /// Returns the next match; the same one until it is taken. Valid until then. Null at the end,
+    /// and if `names_left` names were examined without a match. Subtracts the examined names from
+    /// `names_left`. Errors: those of the listing. Blocks: for the file system. Allocates: nothing
+    /// per name.
+    [[nodiscard]] result<const vfs::listed_name*> peek(std::size_t& names_left) noexcept;
+    /// Returns whether all matches were taken.
+    [[nodiscard]] bool is_at_end() const noexcept { return next_ == nullptr and stage_ == stage::end; }
     /// Returns the stored security descriptor of the match that was peeked at, which is neither `.`
     /// nor `..`. Errors, Blocks: as directory_listing::security. Allocates: the result.
     [[nodiscard]] result<std::vector<std::byte>> security() noexcept;
+    /// Returns the short name of the match that was peeked at; empty if it has none. Blocks: for
+    /// the file system.
+    [[nodiscard]] vfs::short_name alternate_name() noexcept;
     /// Blocks: for the file system.
     void take() noexcept;
     /// Takes a match that is not shown to the client. Blocks: as take.
@@ -66,6 +78,8 @@ private:
     [[nodiscard]] result<const vfs::listed_name*> describe(std::string_view name, vfs::node& found);
     [[nodiscard]] result<const vfs::listed_name*> describe_parent();
     [[nodiscard]] bool matches(std::string_view name) const noexcept;
+    [[nodiscard]] bool matches(const vfs::listed_name& name) noexcept;
+    void forget_found() noexcept;
 
     vfs::volume& volume_;
     vfs::node& directory_;
@@ -79,7 +93,7 @@ private:
     vfs::listed_name found_;                  // entries that the listing does not contain
     std::string found_name_;
     vfs::node_ptr found_node_;  // to which found_ refers, if it is neither `.` nor `..`
-    vfs::short_name found_short_name_;
+    vfs::node_ptr link_node_;   // the link that has the name of found_, if it is one
 };
 
 }  // namespace sluice::smb::server

@@ -32,9 +32,15 @@ protected:
         scan->start(std::move(pattern));
         return rest();
     }
+    // Examines as many names as necessary.
+    [[nodiscard]] static const vfs::listed_name* peek(directory_scan& at) {
+        std::size_t names_left = 1000;
+        return at.peek(names_left).value();
+    }
+    [[nodiscard]] const vfs::listed_name* peek() { return peek(*scan); }
     [[nodiscard]] std::vector<std::string> rest() {
         std::vector<std::string> names;
-        while (const vfs::listed_name* const next = scan->peek().value()) {
+        while (const vfs::listed_name* const next = peek()) {
             names.emplace_back(next->name);
             scan->take();
         }
@@ -76,6 +82,36 @@ TEST_F(directory_scan_test, a_pattern_is_compared_without_case) {
     EXPECT_EQ(found, (names{"One.txt", "two.txt"}));
 }
 
+TEST_F(directory_scan_test, several_stars_in_a_row_match_what_one_matches) {
+    EXPECT_EQ(all("***").size(), 5U);
+    EXPECT_EQ(all("**o*.***t"), all("*o*.*t"));
+    names with_dots = all("**.*");
+    std::ranges::sort(with_dots);
+    EXPECT_EQ(with_dots, (names{".", "..", "One.txt", "two.txt"})) << "only *.* matches names without a dot";
+    EXPECT_EQ(all("*.*").size(), 5U);
+}
+
+TEST_F(directory_scan_test, a_call_ends_after_the_names_that_it_may_examine) {
+    for (int i = 0; i != 20; ++i)
+        make("sub/name" + std::to_string(i));
+    scan->start("two*");
+    int calls = 0;
+    const vfs::listed_name* found = nullptr;
+    for (; found == nullptr and not scan->is_at_end(); ++calls) {
+        std::size_t names_left = 5;
+        found = scan->peek(names_left).value();
+        EXPECT_TRUE(found != nullptr or names_left == 0 or scan->is_at_end());
+    }
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(found->name, "two.txt");
+    EXPECT_GE(calls, 4);
+    EXPECT_FALSE(scan->is_at_end());
+    std::size_t names_left = 0;
+    EXPECT_EQ(scan->peek(names_left).value(), found) << "it was examined before";
+    EXPECT_EQ(rest(), names{"two.txt"});
+    EXPECT_TRUE(scan->is_at_end());
+}
+
 TEST_F(directory_scan_test, a_name_without_wildcards_is_returned_as_it_was_created) {
     EXPECT_EQ(all("ONE.TXT"), names{"One.txt"});
     EXPECT_EQ(all("four"), names{});
@@ -88,7 +124,7 @@ TEST_F(directory_scan_test, a_name_has_its_security_descriptor_however_it_was_fo
     ASSERT_TRUE(secured->attached()->set_security(descriptor));
     for (const char* const pattern : {"THREE", "*"}) {
         scan->start(pattern);
-        while (const vfs::listed_name* const next = scan->peek().value()) {
+        while (const vfs::listed_name* const next = peek()) {
             if (not next->name.starts_with('.')) {
                 const bool has_any = next->name == "three";
                 EXPECT_EQ(scan->security().value(), has_any ? descriptor : std::vector<std::byte>{})
@@ -101,9 +137,9 @@ TEST_F(directory_scan_test, a_name_has_its_security_descriptor_however_it_was_fo
 
 TEST_F(directory_scan_test, a_name_that_is_skipped_does_not_count_as_given) {
     scan->start("three");
-    ASSERT_NE(scan->peek().value(), nullptr);
+    ASSERT_NE(peek(), nullptr);
     scan->skip();
-    EXPECT_EQ(scan->peek().value(), nullptr);
+    EXPECT_EQ(peek(), nullptr);
     EXPECT_FALSE(scan->has_returned_any());
 }
 
@@ -114,9 +150,9 @@ TEST_F(directory_scan_test, a_name_no_file_can_have_is_just_not_there) {
 
 TEST_F(directory_scan_test, an_entry_that_was_peeked_at_and_not_taken_comes_again) {
     scan->start("*.txt");
-    const std::string first(scan->peek().value()->name);
+    const std::string first(peek()->name);
     EXPECT_FALSE(scan->has_returned_any());
-    EXPECT_EQ(scan->peek().value()->name, first);
+    EXPECT_EQ(peek()->name, first);
     EXPECT_EQ(rest().size(), 2U);
     EXPECT_TRUE(scan->has_returned_any());
 }
@@ -125,7 +161,7 @@ TEST_F(directory_scan_test, the_parent_of_the_root_is_the_root) {
     const vfs::node_ptr root = volume.find("", vfs::follow_links::yes).value();
     directory_scan of_root(volume, *root);
     of_root.start("..");
-    const vfs::listed_name* const parent = of_root.peek().value();
+    const vfs::listed_name* const parent = peek(of_root);
     ASSERT_NE(parent, nullptr);
     EXPECT_EQ(parent->name, "..");
     EXPECT_EQ(parent->status.id, root->status().value().id);

@@ -191,9 +191,10 @@ public:
         const lock_guard held(mutex_);
         sequence_.finished(number);
     }
-    /// The times that SET_INFO has set or frozen through it.
+    /// The times that SET_INFO has set or frozen through it. Changed only in a turn of the file.
     [[nodiscard]] kept_times kept() const noexcept {
-        // acquire: pairs with keep(). Most opens keep none.
+        // acquire: pairs with keep(). Most opens keep none. The file system orders a write and the
+        // change of times: a write after the change finds here that the times are kept.
         if (not keeps_times_.load(std::memory_order_acquire)) return {};
         const lock_guard held(mutex_);
         return kept_;

@@ -31,7 +31,11 @@ struct others {
         const open_in_file& place = one->in_file(held);
         const lease* const theirs = place.lease.get();
         if (one == &fresh or (own != nullptr and theirs == own)) continue;
-        if (theirs != nullptr and cache and is_of_cache(held, *theirs, *cache)) continue;
+        if (theirs != nullptr and cache and is_of_cache(held, *theirs, *cache)) {
+            // Two clients that write into one cache would lose the writes of one of them.
+            found.forbid_writing = true;
+            continue;
+        }
         found.are_writing |= place.pending_writes != 0;
         const bool has_oplock =
             theirs != nullptr and theirs->is_oplock() and theirs->held() != lease_state::none;
@@ -131,7 +135,10 @@ std::optional<cache_identity> cache_of(const request& r, const wire::create_args
 bool is_of_cache(const file_section& held, const lease& of, const cache_identity& cache) noexcept {
     ENSURE(held.is_of(*of.file), "the leases of one file are compared");
     if (of.is_oplock() or of.opens.empty() or of.who().key != cache.key) return false;
-    return *cache.user and cache.user->is_user() and of.opens.front()->counted.client() == *cache.user;
+    // A client may hold opens of several users with one key.
+    return *cache.user and cache.user->is_user() and std::ranges::all_of(of.opens, [&](const open* one) {
+        return one->counted.client() == *cache.user;
+    });
 }
 
 bool caches_handle(const file_section& held, const open& one) noexcept {

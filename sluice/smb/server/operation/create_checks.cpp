@@ -98,6 +98,16 @@ bool create_operation::may_share_new_stream(file_state& file) const noexcept {
     return file.protocol(held).conflict_with_stream(mode) != share_entries::conflict::committed;
 }
 
+// The file exists, so its descriptor decides on all rights that the open of the stream asks for.
+bool create_operation::may_create_stream() noexcept {
+    ENSURE(found_.is_stream_missing and found_.node != nullptr, "a stream is created in a file that exists");
+    access_mask needed = without(desired(), access_mask::maximum_allowed) | access_mask::write_data;
+    if (wants(create_options::delete_on_close)) needed |= access_mask::delete_object;
+    if (wire::has(found_.allowed, needed)) return true;
+    explain(needed);
+    return false;
+}
+
 nt_status create_operation::check_creation() noexcept {
     file_table& files = r_.host().files;
     if (found_.is_stream_missing) {
@@ -105,7 +115,7 @@ nt_status create_operation::check_creation() noexcept {
         if (file != nullptr and file->is_delete_pending()) return nt_status::delete_pending;
         // Also of a directory, a stream is none.
         if (makes_directory() or name_.ends_with_separator) return nt_status::not_a_directory;
-        if (not wire::has(found_.allowed, access_mask::write_data)) return nt_status::access_denied;
+        if (not may_create_stream()) return nt_status::access_denied;
         return file == nullptr or may_share_new_stream(*file) ? nt_status::success
                                                               : nt_status::sharing_violation;
     }

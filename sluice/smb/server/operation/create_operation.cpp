@@ -387,10 +387,13 @@ access_mask create_operation::privileged() const noexcept {
 }
 
 access_mask create_operation::creator_rights() const noexcept {
+    // The creator of a file gets all rights; that of a stream, those to the file that has it.
+    const access_mask most = found_.directory ? r_.tree->access_max : found_.allowed;
     access_mask rights = desired();
     if (wire::has(rights, access_mask::maximum_allowed))
-        rights = without(rights, access_mask::maximum_allowed) | r_.tree->access_max;
-    ENSURE(wire::has(r_.tree->access_max, rights), "an open is granted what its tree allows");
+        rights = without(rights, access_mask::maximum_allowed) | most;
+    ENSURE(wire::has(r_.tree->access_max, most) and wire::has(most, rights),
+           "an open is granted what its tree and its file allow");
     return rights | privileged();
 }
 

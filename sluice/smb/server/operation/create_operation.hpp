@@ -91,6 +91,7 @@ private:
     [[nodiscard]] wire::nt_status check_read_only() const noexcept;
     [[nodiscard]] step take_over_from_instances() noexcept;
     [[nodiscard]] wire::nt_status check_creation() noexcept;
+    [[nodiscard]] bool may_create_stream() noexcept;
     [[nodiscard]] bool matches_any_case() noexcept;
     [[nodiscard]] wire::access_mask creator_rights() const noexcept;
     [[nodiscard]] bool may_share_new_stream(file_state& file) const noexcept;

@@ -2,6 +2,7 @@
 
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/report/snapshot.hpp"
+#include "sluice/vfs/limits.hpp"
 
 namespace sluice::smb::server {
 
@@ -185,6 +186,13 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
     per(limit::notify_changes, "queued change notifications per watch", limits::notify_changes_max,
         now.changes_of_watch);
     to.back().when_reached = "the watch loses its changes; its client lists the directory";
+    to.push_back({"names_examined_per_call_max", group, "names that a query examines between turns",
+                  limits::names_examined_per_call_max});
+    to.push_back({.name = "short_named_files_max",
+                  .group = group,
+                  .what = "files of a directory with short names",
+                  .limit = vfs::limits::short_named_files_max,
+                  .when_reached = "the files of the directory have none"});
     to.push_back({"break_within", group, "time to answer a break", seconds(limits::break_within), "s"});
     to.push_back({"break_resend_delay", group, "time before a break is sent on another channel",
                   ms(limits::break_resend_delay), "ms"});

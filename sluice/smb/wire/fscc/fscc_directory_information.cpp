@@ -219,6 +219,11 @@ bool is_directory_form(file_information_class information) noexcept {
     return layout_of(information).has_value();
 }
 
+bool has_short_names(file_information_class form) noexcept {
+    ENSURE(is_directory_form(form));
+    return layout_of(form)->short_name;
+}
+
 std::size_t directory_entry_bytes_min(file_information_class form) noexcept {
     ENSURE(is_directory_form(form));
     return fixed_bytes_of(*layout_of(form));

@@ -54,6 +54,8 @@ struct received_directory_entry {
 
 /// Returns whether `information` is one of the forms.
 [[nodiscard]] bool is_directory_form(file_information_class information) noexcept;
+/// Returns whether the entries of a form have short names.
+[[nodiscard]] bool has_short_names(file_information_class form) noexcept;
 /// Returns the length of an entry of a form without its name. A smaller reply cannot hold any
 /// entry.
 [[nodiscard]] std::size_t directory_entry_bytes_min(file_information_class form) noexcept;

@@ -67,6 +67,7 @@ directory_entry_fields as_carried(form which, directory_entry_fields fields) {
 TEST(directory_information, entries_of_every_form_round_trip) {
     field_source from(1);
     for (const form_facts& facts : every_form) {
+        EXPECT_EQ(has_short_names(facts.which), facts.has_short_name);
         for (int round = 0; round < 30; ++round) {
             std::vector<std::byte> room(2048);
             directory_entry_writer writer(room, facts.which);

@@ -37,7 +37,6 @@ void encode(byte_writer& writer, const offload_read_request& request) noexcept;
 /// FSCTL_OFFLOAD_READ_OUTPUT, [MS-FSCC] 2.3.
 struct offload_read_reply {
     static constexpr std::size_t encoded_bytes = 528;
-    static constexpr std::uint32_t all_zero_beyond = 1;
 
     std::uint32_t flags = 0;
     std::uint64_t length = 0;  ///< amount of data that the token stands for

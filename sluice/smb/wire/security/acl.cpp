@@ -107,6 +107,8 @@ decoded<acl> decode_acl(bytes_view bytes) noexcept {
     if (!body) return std::unexpected(decode_error::bad_chain);
 
     acl list{.revision = head->revision.value()};
+    // The count is not trusted: an entry has at least its header.
+    list.entries.reserve(std::min<std::size_t>(head->count.value(), body->size() / sizeof(ace_wire)));
     byte_reader reader(*body);
     for (unsigned left = head->count.value(); left != 0; --left) {
         auto entry = take_ace(reader);

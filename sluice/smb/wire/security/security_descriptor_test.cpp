@@ -198,6 +198,17 @@ TEST(security_descriptor, a_list_too_long_for_its_length_field_is_not_written) {
     EXPECT_EQ(encode(writer, list).error(), decode_error::too_long);
 }
 
+TEST(decode_acl, reserves_no_more_entries_than_the_list_states_or_can_hold) {
+    const auto bytes = written([](byte_writer& writer) {
+        const acl list{.entries = std::vector<ace>(5, allow(user, access_mask::read_data))};
+        EXPECT_TRUE(encode(writer, list).has_value());
+    });
+    EXPECT_EQ(decode_acl(bytes)->entries.capacity(), 5U);
+    std::vector<std::byte> false_count = bytes;
+    false_count[4] = false_count[5] = std::byte{0xff};
+    EXPECT_EQ(decode_acl(false_count).error(), decode_error::bad_chain);
+}
+
 TEST(canonical_order, puts_own_denials_first_and_keeps_the_order_of_inherited_entries) {
     const acl wanted{.entries = {deny(user, access_mask::write_data), allow(user, access_mask::read_data),
                                  allow(group, access_mask::read_data, ace_flags::inherited),

@@ -11,9 +11,23 @@
 
 namespace sluice::vfs {
 
-/// Calls `sink(name)` for every name. Opens the directory again, because the held descriptor may
-/// not permit listing, or may be in the middle of a listing. Errors: EACCES; those of reading;
-/// ENOTDIR.
+/// A directory's descriptor as the base of paths, borrowed for the lifetime of this object.
+class borrowed_directory {
+public:
+    borrowed_directory(const io::handle& directory, io::confinement limit) noexcept
+        : base_({.descriptor = directory.descriptor(), .kind = io::handle_kind::directory}, limit) {}
+    borrowed_directory(const borrowed_directory&) = delete;
+    borrowed_directory& operator=(const borrowed_directory&) = delete;
+    ~borrowed_directory() { (void)base_.release(); }
+    [[nodiscard]] const io::path_handle& get() const noexcept { return base_; }
+
+private:
+    io::path_handle base_;
+};
+
+/// Calls `sink(name)` for every name until it returns false. Opens the directory again, because the
+/// held descriptor may not permit listing, or may be in the middle of a listing. Errors: EACCES;
+/// those of reading; ENOTDIR.
 template <class Sink>
 [[nodiscard]] result<void> for_each_name(const io::handle& directory, Sink sink) {
     const io::descriptor_path itself(directory.descriptor());
@@ -27,7 +41,7 @@ template <class Sink>
         if (not batch) return failure(batch.error());
         if (batch->entries.empty()) return {};
         for (const io::directory_entry& each : batch->entries)
-            sink(each.name);
+            if (not sink(each.name)) return {};
         position = batch->next;
     }
 }

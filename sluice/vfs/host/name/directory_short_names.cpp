@@ -12,11 +12,21 @@ namespace {
 
 using kind = short_name_record::kind;
 
-template <class Entries>
-const short_name_record::entry* entry_of(const Entries& record, std::uint32_t number, kind what) {
-    const auto [first, last] = record.equal_range(number);
-    const auto found = std::find_if(first, last, [&](const auto& each) { return each.second->what == what; });
-    return found == last ? nullptr : found->second;
+using entry = short_name_record::entry;
+
+std::pair<std::uint32_t, kind> key_of(const entry& one) noexcept {
+    return {one.number, one.what};
+}
+
+auto order_of(const entry& one) noexcept {
+    return std::tuple(one.number, one.what, one.attempt, one.name.view());
+}
+
+// Returns the first entry of this number and kind; null if there is none.
+const entry* entry_of(std::span<const entry> sorted, std::uint32_t number, kind what) noexcept {
+    const std::pair wanted(number, what);
+    const auto found = std::ranges::lower_bound(sorted, wanted, {}, key_of);
+    return found == sorted.end() or key_of(*found) != wanted ? nullptr : &*found;
 }
 
 }  // namespace
@@ -34,12 +44,10 @@ directory_short_names::directory_short_names(std::vector<std::string> names, con
         const std::string_view name = files_[index].name;
         if (is_short_name(name)) taken_.emplace(short_name(name), index);
     }
-    entries_by_number by_number;
-    for (const short_name_record::entry& each : record.entries) {
-        by_number.emplace(each.number, &each);
+    std::vector<entry> by_number = record.entries;
+    std::ranges::sort(by_number, {}, order_of);
+    for (const entry& each : by_number)
         if (each.what == kind::used_up) used_up_.push_back(each.number);
-    }
-    std::ranges::sort(used_up_);
     claim_recorded(by_number);
     if (before != nullptr) claim_as_before(*before);
     claim_first_free(by_number, born);
@@ -79,7 +87,7 @@ bool directory_short_names::claim(std::uint32_t index, const short_name& wanted,
 }
 
 // First the choices of clients, which have precedence over generated names.
-void directory_short_names::claim_recorded(const entries_by_number& record) {
+void directory_short_names::claim_recorded(sorted_entries record) {
     if (record.empty()) return;
     std::vector<std::uint32_t> numbers;
     numbers.reserve(files_.size());
@@ -103,7 +111,7 @@ void directory_short_names::claim_as_before(const directory_short_names& before)
     }
 }
 
-void directory_short_names::claim_first_free(const entries_by_number& record,
+void directory_short_names::claim_first_free(sorted_entries record,
                                              const std::function<time_point(const std::string& name)>& born) {
     std::vector<competitor> rest;
     for (std::uint32_t index = 0; index != files_.size(); ++index)
@@ -140,7 +148,7 @@ short_name_record directory_short_names::record() const {
         bool has_hash = false;
     };
     // By their first short name.
-    std::unordered_map<short_name, family, hash_of_short_name> families;
+    std::map<short_name, family> families;
     for (const file& each : files_) {
         if (not generates(each) or each.how == by_none) continue;
         family& own = families[short_name_for(each.name, 0)];
@@ -161,9 +169,7 @@ short_name_record directory_short_names::record() const {
         if (own.has_hash or std::ranges::binary_search(used_up_, number))
             found.entries.push_back({.number = number, .what = kind::used_up});
     }
-    std::ranges::sort(found.entries, {}, [](const short_name_record::entry& each) {
-        return std::tuple(each.number, each.what, each.attempt, each.name.view());
-    });
+    std::ranges::sort(found.entries, {}, order_of);
     return found;
 }
 

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "sluice/vfs/host/name/short_name_record.hpp"
@@ -21,10 +22,14 @@ namespace sluice::vfs {
 /// Invariants:
 ///   1. files_ is sorted by name, and the names are unique.
 ///   2. taken_ has each short name of a file, and each name of that form, with the file it finds.
-/// Immutable. Thread safety: any thread. Allocates: about 100 bytes for each file.
+/// Immutable. Thread safety: any thread. Allocates: about 150 bytes for each file. Containers that
+/// depend on hashes are avoided: clients choose the names, and other programs the record.
 class directory_short_names {
 public:
     directory_short_names() noexcept = default;
+    /// Constructs the result for a directory with too many files: none has a short name.
+    struct too_many_files {};
+    explicit directory_short_names(too_many_files) noexcept : has_too_many_files_(true) {}
     /// `before` is an earlier state of the directory, or null. `born` is asked for files that
     /// compete. Complexity: O(n log n) in the files, and up to short_name_attempts_max for each.
     directory_short_names(std::vector<std::string> names, const short_name_record& record,
@@ -43,6 +48,7 @@ public:
     /// each file.
     [[nodiscard]] short_name_record record() const;
     [[nodiscard]] std::size_t file_count() const noexcept { return files_.size(); }
+    [[nodiscard]] bool has_too_many_files() const noexcept { return has_too_many_files_; }
 
 private:
     // How a file has got its short name: the attempts of short_name_for(), and these.
@@ -55,12 +61,7 @@ private:
         short_name own{};
         std::uint8_t how = by_none;
     };
-    struct hash_of_short_name {
-        std::size_t operator()(const short_name& of) const noexcept {
-            return std::hash<std::string_view>{}(of.view());
-        }
-    };
-    using entries_by_number = std::unordered_multimap<std::uint32_t, const short_name_record::entry*>;
+    using sorted_entries = std::span<const short_name_record::entry>;  // by number, then by kind
     struct competitor {
         short_name first;  // that it tries
         time_point born{};
@@ -70,15 +71,16 @@ private:
     [[nodiscard]] const file* at(std::string_view name) const noexcept;
     [[nodiscard]] static bool generates(const file& one) noexcept;
     bool claim(std::uint32_t index, const short_name& wanted, std::uint8_t how);
-    void claim_recorded(const entries_by_number& record);
+    void claim_recorded(sorted_entries record);
     void claim_as_before(const directory_short_names& before);
-    void claim_first_free(const entries_by_number& record,
+    void claim_first_free(sorted_entries record,
                           const std::function<time_point(const std::string& name)>& born);
     void claim_from(std::uint32_t index, std::uint32_t attempt);
 
     std::vector<file> files_;
-    std::unordered_map<short_name, std::uint32_t, hash_of_short_name> taken_;
+    std::map<short_name, std::uint32_t> taken_;
     std::vector<std::uint32_t> used_up_;  // record numbers, sorted
+    bool has_too_many_files_ = false;
 };
 
 }  // namespace sluice::vfs

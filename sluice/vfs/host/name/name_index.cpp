@@ -97,7 +97,10 @@ result<std::optional<std::string>> name_index::find(const io::handle& directory,
 
     const directory_id id{.device = status->device, .inode = status->inode};
     name_set names;
-    const auto done = for_each_name(directory, [&](std::string_view name) { names.emplace(name); });
+    const auto done = for_each_name(directory, [&](std::string_view name) {
+        names.emplace(name);
+        return true;
+    });
     if (not done) {
         if (reader != 0) abandon(id, reader);
         if (done.error().code() == EACCES) return find_exactly(directory, wanted);

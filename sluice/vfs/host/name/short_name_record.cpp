@@ -87,6 +87,8 @@ bool has_room_for_choices(const short_name_record& what) noexcept {
 short_name_record decode_short_names(bytes_view bytes) {
     using kind = short_name_record::kind;
     short_name_record found;
+    // Other programs can write attributes that are much larger.
+    if (bytes.size() > short_name_record_bytes_max) return found;
     const auto begin = bytes.take<le8>();
     if (not begin or begin->value() != version) return found;
     std::size_t at = sizeof *begin;

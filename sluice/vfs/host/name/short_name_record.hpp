@@ -43,7 +43,8 @@ struct short_name_record {
 [[nodiscard]] std::vector<std::byte> encode_short_names(const short_name_record& what);
 /// Returns whether all chosen entries fit.
 [[nodiscard]] bool has_room_for_choices(const short_name_record& what) noexcept;
-/// Returns the entries that are intact: none for an unknown version. Allocates: the entries.
+/// Returns the entries that are intact: none for an unknown version, and for more than
+/// short_name_record_bytes_max. Allocates: the entries.
 [[nodiscard]] short_name_record decode_short_names(bytes_view bytes);
 
 }  // namespace sluice::vfs

@@ -47,6 +47,16 @@ TEST(short_name_record, is_empty_if_its_version_is_unknown) {
     EXPECT_THAT(decode_short_names(bytes).entries, IsEmpty());
 }
 
+TEST(short_name_record, is_empty_if_it_is_longer_than_records_are) {
+    auto bytes = encode_short_names({.entries = {entry{.number = 1}}});
+    const std::vector<std::byte> one(bytes.begin() + version_bytes, bytes.end());
+    while (bytes.size() + entry_bytes <= short_name_record_bytes_max)
+        bytes.insert(bytes.end(), one.begin(), one.end());
+    EXPECT_EQ(decode_short_names(bytes).entries.size(), (short_name_record_bytes_max - 1) / entry_bytes);
+    bytes.resize(short_name_record_bytes_max + 1);
+    EXPECT_THAT(decode_short_names(bytes).entries, IsEmpty());
+}
+
 TEST(short_name_record, ignores_choices_that_are_not_short_names) {
     auto bytes = encode_short_names(some_entries());
     const std::size_t text_at = version_bytes + entry_bytes;

@@ -1,6 +1,7 @@
 #include "sluice/vfs/host/name/short_name_tables.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "sluice/base/ensure.hpp"
@@ -14,14 +15,20 @@ namespace {
 
 using bytes = std::vector<std::byte>;
 
-// A directory without a record, or without attributes, has an empty one.
+// A directory without a record, with one that is too long, or without attributes, has an empty one.
 bytes load_record(const io::handle& directory) {
-    auto found = load_attribute(directory, short_names_attribute);
-    return found ? *std::move(found) : bytes{};
+    std::array<std::byte, short_name_record_bytes_max> storage;
+    const auto found = io::fetch_xattr(directory, short_names_attribute, storage);
+    return found ? bytes(found->begin(), found->end()) : bytes{};
 }
 
-bool is_choice(const short_name_record::entry& one) noexcept {
-    return one.what == short_name_record::kind::chosen;
+// Returns whether the record has a choice of a client that satisfies the condition.
+template <class Condition>
+bool has_choice(const io::handle& directory, Condition is_it) {
+    return std::ranges::any_of(decode_short_names(load_record(directory)).entries,
+                               [&](const short_name_record::entry& each) {
+                                   return each.what == short_name_record::kind::chosen and is_it(each);
+                               });
 }
 
 result<void> store_record(const io::handle& directory, const bytes& record) noexcept {
@@ -31,13 +38,11 @@ result<void> store_record(const io::handle& directory, const bytes& record) noex
     return {};
 }
 
-bool has_choices(const short_name_record& record) noexcept {
-    return std::ranges::any_of(record.entries, is_choice);
-}
-
-time_point birth_of(const io::path_handle& directory, const std::string& name) noexcept {
+// A file on another mount, which may hang, is treated as the youngest.
+time_point birth_of(const io::handle& directory, const std::string& name) noexcept {
+    const borrowed_directory base(directory, io::confinement::beneath_one_mount_no_symlinks);
     const auto status =
-        io::status_at(directory, name, io::follow::no, io::stat_fields::born | io::stat_fields::modified);
+        io::status_at(base.get(), name, io::follow::no, io::stat_fields::born | io::stat_fields::modified);
     if (not status) return time_point::max();
     return time_of(status->born.value_or(status->modified));
 }
@@ -50,26 +55,28 @@ result<short_name_tables::table_ptr> short_name_tables::compute(const io::handle
     std::vector<std::string> names;
     bool is_too_large = false;
     const auto read = for_each_name(directory, [&](std::string_view name) {
-        is_too_large = is_too_large or names.size() == limits::short_named_files_max;
+        is_too_large = names.size() == limits::short_named_files_max;
         if (not is_too_large) names.emplace_back(name);
+        return not is_too_large;
     });
     if (not read) return failure(read.error());
-    if (is_too_large) return std::make_shared<const directory_short_names>();
-    const io::descriptor_path itself(directory.descriptor());
-    const auto base = io::path_handle::open({}, itself.c_str());
-    if (not base) return failure(base.error());
+    if (is_too_large)
+        return std::make_shared<const directory_short_names>(directory_short_names::too_many_files{});
+    unsigned births = 0;
     return std::make_shared<const directory_short_names>(
-        std::move(names), decode_short_names(record), before.get(),
-        [&](const std::string& name) { return birth_of(*base, name); });
+        std::move(names), decode_short_names(record), before.get(), [&](const std::string& name) {
+            return ++births <= limits::short_name_births_max ? birth_of(directory, name) : time_point::max();
+        });
 }
 
 // Another thread may have changed the record since; its next reader writes it again.
-void short_name_tables::write(const io::handle& directory, const bytes& before, const bytes& after) noexcept {
-    const std::scoped_lock guard(records_);
+void short_name_tables::write(const io::handle& directory, const bytes& before, const bytes& after,
+                              reach where) noexcept {
+    const std::scoped_lock guard(records_of(where));
     if (load_record(directory) == before) (void)store_record(directory, after);
 }
 
-result<short_name_tables::table_ptr> short_name_tables::of(const io::handle& directory, may_write writes) {
+result<short_name_tables::table_ptr> short_name_tables::of(const io::handle& directory, const caller& by) {
     if (account_identity::is_in_use() and not may_list(directory))
         return std::make_shared<const directory_short_names>();
     const auto status = io::status_of(directory, io::stat_fields::inode | io::stat_fields::changed);
@@ -92,29 +99,61 @@ result<short_name_tables::table_ptr> short_name_tables::of(const io::handle& dir
     auto computed = compute(directory, record, before);
     if (not computed) return computed;
     fresh.table = *computed;
-    const bytes wanted = encode_short_names(fresh.table->record());
+    // The record of a directory with too many files stays for when it has fewer again.
+    const bytes wanted =
+        fresh.table->has_too_many_files() ? record : encode_short_names(fresh.table->record());
     hold(std::move(fresh));
-    if (wanted != record and writes == may_write::yes) write(directory, record, wanted);
+    if (wanted != record and by.writes == may_write::yes) write(directory, record, wanted, by.where);
     return computed;
 }
 
-result<std::optional<std::string>> short_name_tables::find(const io::handle& directory,
-                                                           std::string_view wanted, may_write writes) {
-    if (not is_short_name(wanted)) return std::nullopt;
-    if (not wanted.contains('~') and not has_choices(decode_short_names(load_record(directory))))
-        return std::nullopt;
-    const auto table = of(directory, writes);
+result<short_name_tables::table_ptr> short_name_tables::last_of(const io::handle& directory,
+                                                                const caller& by) {
+    const auto status = io::status_of(directory, io::stat_fields::inode);
+    if (not status) return failure(status.error());
+    {
+        const std::scoped_lock guard(mutex_);
+        const auto held = search({.device = status->device, .inode = status->inode});
+        if (held != tables_.end()) return held->table;
+    }
+    return of(directory, by);
+}
+
+result<short_name> short_name_tables::of_file(const io::handle& directory, std::string_view name,
+                                              const caller& by) {
+    if (is_short_name(name)) {
+        const std::uint32_t number = record_number(name);
+        if (not has_choice(directory, [&](const auto& each) { return each.number == number; }))
+            return short_name{};
+    }
+    const auto table = of(directory, by);
     if (not table) return failure(table.error());
-    const std::string_view found = (*table)->find(short_name(wanted));
+    return (*table)->of(name);
+}
+
+result<std::optional<std::string>> short_name_tables::find(const io::handle& directory,
+                                                           std::string_view wanted, const caller& by) {
+    if (not is_short_name(wanted)) return std::nullopt;
+    const short_name as_stored(wanted);
+    if (not may_be_generated(wanted) and
+        not has_choice(directory, [&](const auto& each) { return each.name == as_stored; }))
+        return std::nullopt;
+    const auto table = of(directory, by);
+    if (not table) return failure(table.error());
+    const std::string_view found = (*table)->find(as_stored);
     if (found.empty()) return std::nullopt;
     return std::string(found);
 }
 
 result<void> short_name_tables::set(const io::handle& directory, std::string_view name,
-                                    const short_name& wanted) {
-    const std::scoped_lock guard(records_);
-    const auto table = of(directory, may_write::no);
+                                    const short_name& wanted, reach where) {
+    // Without this right the directory would seem to have no files.
+    if (account_identity::is_in_use() and not may_list(directory))
+        return failure(error::with_path(EACCES, "set short name", name));
+    const std::scoped_lock guard(records_of(where));
+    const auto table = of(directory, {.writes = may_write::no, .where = where});
     if (not table) return failure(table.error());
+    if ((*table)->has_too_many_files()) return failure(error::with_path(EOPNOTSUPP, "set short name", name));
     if (not(*table)->has(name)) return failure(error::with_path(ENOENT, "set short name", name));
     const std::string_view other = wanted.empty() ? std::string_view() : (*table)->find(wanted);
     if (not other.empty() and other != name) return failure(error::with_path(EEXIST, "set short name", name));

@@ -24,26 +24,43 @@ namespace sluice::vfs {
 /// birth after a restart.
 ///
 /// Monitor. Thread safety: any thread. No lock is held during calls of the file system, except that
-/// writers of records wait for each other. Invariant: files_held_ is the sum of the files of all
-/// tables.
+/// writers of records wait for each other. Calls that may wait for a mount that hangs have a mutex
+/// of their own for that, so that the others do not wait for them. If both kinds change the record
+/// of one directory at the same time, one of the changes may be lost.
+/// Invariant: files_held_ is the sum of the files of all tables.
 class short_name_tables {
 public:
     using table_ptr = std::shared_ptr<const directory_short_names>;  // never null
     enum class may_write : bool { no, yes };
+    enum class reach : bool { one_mount, all_mounts };
+    struct caller {
+        may_write writes = may_write::no;
+        reach where = reach::one_mount;
+    };
 
     /// Returns the short names of a directory, which may be open for any purpose. They are empty if
     /// the calling account may not list it, or if it has more than limits::short_named_files_max
     /// files. Errors: those of reading the directory. Allocates: yes. Blocks: for the file system.
     /// Complexity: O(1) if it has not changed, else linear in its files.
-    [[nodiscard]] result<table_ptr> of(const io::handle& directory, may_write writes);
-    /// Returns the name of the file with this short name, if any. Errors: as above. Without a `~`
-    /// in the name, computes the short names only if a client has chosen one in this directory.
+    [[nodiscard]] result<table_ptr> of(const io::handle& directory, const caller& by);
+    /// Returns the last computed short names of a directory, even if it has changed since; computes
+    /// them if there are none in memory. The caller may list the directory. Errors, Allocates,
+    /// Blocks, Complexity: as of().
+    [[nodiscard]] result<table_ptr> last_of(const io::handle& directory, const caller& by);
+    /// Returns the short name of the file with exactly this name, as directory_short_names::of.
+    /// Errors, Allocates, Blocks, Complexity: as of(), but O(1) for a name that has the form of a
+    /// short name, unless a client has chosen another.
+    [[nodiscard]] result<short_name> of_file(const io::handle& directory, std::string_view name,
+                                             const caller& by);
+    /// Returns the name of the file with this short name, if any. Errors: as above. Computes the
+    /// short names only if `wanted` has the form of a generated one, or is a choice of a client.
     [[nodiscard]] result<std::optional<std::string>> find(const io::handle& directory,
-                                                          std::string_view wanted, may_write writes);
+                                                          std::string_view wanted, const caller& by);
     /// Sets the short name of a file; an empty one removes it. Errors: EEXIST if it is another
-    /// file's name or short name; ENOENT; EOPNOTSUPP; ENOSPC; EROFS; EACCES.
+    /// file's name or short name; ENOENT; EOPNOTSUPP, also if the directory has too many files;
+    /// ENOSPC; EROFS; EACCES, also if the account may not list the directory.
     [[nodiscard]] result<void> set(const io::handle& directory, std::string_view name,
-                                   const short_name& wanted);
+                                   const short_name& wanted, reach where);
 
 private:
     struct directory_id {
@@ -63,12 +80,17 @@ private:
                                                    const std::vector<std::byte>& record,
                                                    const table_ptr& before);
     void write(const io::handle& directory, const std::vector<std::byte>& before,
-               const std::vector<std::byte>& after) noexcept;
+               const std::vector<std::byte>& after, reach where) noexcept;
+    // The mutex that is held while a record is read and written again.
+    [[nodiscard]] std::mutex& records_of(reach where) noexcept {
+        return where == reach::all_mounts ? distant_records_ : records_;
+    }
     [[nodiscard]] table_list::iterator search(const directory_id& id) noexcept;
     void hold(held_table fresh);
 
-    std::mutex records_;  // held while a record is read and written again
-    std::mutex mutex_;    // guards what follows
+    std::mutex records_;
+    std::mutex distant_records_;
+    std::mutex mutex_;  // guards what follows
     table_list tables_;
     std::size_t files_held_ = 0;
 };

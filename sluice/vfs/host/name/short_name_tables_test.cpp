@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
@@ -49,8 +50,8 @@ protected:
     [[nodiscard]] std::vector<std::string> listed_short_names() {
         std::vector<std::string> found;
         const auto listing = at("")->children()->list().value();
-        while (const listed_name* const next = listing->next().value())
-            found.emplace_back(next->short_name);
+        while (listing->next().value() != nullptr)
+            found.emplace_back(listing->alternate_name().view());
         return found;
     }
 
@@ -128,6 +129,35 @@ TEST_F(host_short_names, cannot_be_chosen_twice) {
     EXPECT_EQ(set("Long name a", "CHOSEN"), 0);
     EXPECT_EQ(set("plain", "SIMPLE"), 0);
     EXPECT_EQ(at("simple")->path(), "plain");
+}
+
+TEST_F(host_short_names, are_absent_from_a_directory_as_long_as_it_has_too_many_files) {
+    put("Long name");
+    const bool is_chosen = set("Long name", "CHOSEN") == 0;
+    for (std::size_t number = 0; number != limits::short_named_files_max; ++number)
+        std::ofstream(root.path_of(std::to_string(number)));
+    EXPECT_EQ(short_name_of("Long name"), "");
+    EXPECT_EQ(find_code("LONGNA~1"), ENOENT);
+    EXPECT_EQ(set("Long name", "OTHER"), EOPNOTSUPP);
+    std::filesystem::remove(root.path_of("0"));
+    EXPECT_EQ(short_name_of("Long name"), is_chosen ? "CHOSEN" : "LONGNA~1");
+}
+
+TEST_F(host_short_names, do_not_depend_on_a_record_that_is_too_long) {
+    put("Long name");
+    auto record = encode_short_names({.entries = {{.number = record_number("Long name"),
+                                                   .what = short_name_record::kind::chosen,
+                                                   .name = short_name("CHOSEN")}}});
+    record.resize(short_name_record_bytes_max + 1);
+    {
+        const auto directory = io::path_handle::open({}, root.path()).value();
+        if (not io::store_xattr(directory, short_names_attribute, record))
+            GTEST_SKIP() << "no large extended attributes on this file system";
+    }
+    EXPECT_EQ(short_name_of("Long name"), "LONGNA~1");
+    EXPECT_EQ(find_code("CHOSEN"), ENOENT);
+    ASSERT_EQ(set("Long name", "OTHER"), 0);
+    EXPECT_EQ(short_name_of("Long name"), "OTHER");
 }
 
 TEST_F(host_short_names, do_not_change_a_read_only_volume) {

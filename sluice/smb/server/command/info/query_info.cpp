@@ -105,7 +105,7 @@ template <class Write>
 [[nodiscard]] io::task<nt_status> query_security(request& r, open& one,
                                                  const wire::query_info_args& args) noexcept {
     if (one.is_pipe()) co_return nt_status::not_supported;
-    const auto parts = security_information(args.additional_information);
+    const auto parts = wire::stored_parts(security_information(args.additional_information));
     if (not one.grants(needed_for(parts))) co_return nt_status::access_denied;
     using asked = std::expected<wire::security_descriptor, nt_status>;
     const asked stored = co_await r.call(one, [&] { return asked(security_of(r.accessor(), *one.node)); });

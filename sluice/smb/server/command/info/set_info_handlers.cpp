@@ -1,5 +1,7 @@
 #include "sluice/smb/server/command/info/set_info_handlers.hpp"
 
+#include <optional>
+
 #include "sluice/smb/server/metadata/authorisation.hpp"
 #include "sluice/smb/server/metadata/default_security.hpp"
 #include "sluice/smb/server/metadata/description.hpp"
@@ -94,32 +96,70 @@ struct basic_change {
                         .attributes = wanted->attributes};
 }
 
-// The change time that such a request leaves as it is, or sets ([MS-FSA] 2.1.5.15.2).
-[[nodiscard]] nt_status carry_out(vfs::node& node, const basic_change& wanted, bool keeps_access_time,
-                                  time_preserver& change_time) noexcept {
+// The change time that such a request leaves as it is, or sets ([MS-FSA] 2.1.5.15.2). `left`: the
+// status afterwards, if the open keeps times.
+[[nodiscard]] nt_status carry_out(vfs::node& node, const basic_change& wanted, const kept_times& after,
+                                  time_preserver& change_time, std::optional<vfs::metadata>& left) noexcept {
     if (change_time.is_needed()) change_time.ask();
     const nt_status status = status_of(node.change(wanted.on_disk()));
     change_time.restore();
-    if (const auto data = vfs::data_of(node); data and status == nt_status::success)
-        (*data)->keep_access_time(keeps_access_time);
+    if (status != nt_status::success) return status;
+    if (const auto data = vfs::data_of(node)) (*data)->keep_access_time(after.accessed);
+    if (not after.any()) return status;
+    if (const result<vfs::metadata> found = node.status()) left = *found;
     return status;
+}
+
+// The times that such a request leaves. A write in progress may have changed the status, but not
+// what was set.
+[[nodiscard]] kept_times::values times_left(const basic_change& wanted, const vfs::metadata& left) noexcept {
+    const auto set_or = [](const requested_time& wish, vfs::time_point found) {
+        return wish.what == requested_time::kind::set ? wish.time : found;
+    };
+    return {.accessed = set_or(wanted.accessed, left.accessed),
+            .written = set_or(wanted.modified, left.modified),
+            .changed = set_or(wanted.changed, left.changed)};
+}
+
+[[nodiscard]] io::task<nt_status> change_basic_in_turn(request& r, open& one, basic_change wanted) noexcept {
+    const kept_times before = one.kept();
+    kept_times after{.accessed = keeps_after(wanted.accessed, before.accessed),
+                     .written = keeps_after(wanted.modified, before.written),
+                     .changed = keeps_after(wanted.changed, before.changed)};
+    time_preserver change_time(one, {.changed = after.changed});
+    if (wanted.changed.what == requested_time::kind::set) change_time.set_change_time(wanted.changed.time);
+    // Before the call: a write in progress that the file system carries out after it checks this,
+    // and waits for the turn.
+    if (before.any() or after.any())
+        one.keep({.accessed = before.accessed or after.accessed,
+                  .written = before.written or after.written,
+                  .changed = before.changed or after.changed});
+    std::optional<vfs::metadata> left;
+    const nt_status status =
+        co_await r.call(one, [&] { return carry_out(*one.node, wanted, after, change_time, left); });
+    if (status != nt_status::success) {
+        one.keep(before);
+        co_return status;
+    }
+    change_time.record();
+    if (left) {
+        one.file->show_change_time(*left);
+        after.left = times_left(wanted, *left);
+    }
+    one.keep(after);
+    co_return nt_status::success;
 }
 
 [[nodiscard]] io::task<nt_status> change_basic(request& r, open& one, bytes_view input) noexcept {
     const auto wanted = basic_change_of(one, input);
     if (not wanted) co_return wanted.error();
-    const kept_times before = one.kept();
-    const kept_times after{.accessed = keeps_after(wanted->accessed, before.accessed),
-                           .written = keeps_after(wanted->modified, before.written),
-                           .changed = keeps_after(wanted->changed, before.changed)};
-    time_preserver change_time(one, {.changed = after.changed});
-    if (wanted->changed.what == requested_time::kind::set) change_time.set_change_time(wanted->changed.time);
-    const nt_status status = co_await call_in_turn(
-        r, one, [&] { return carry_out(*one.node, *wanted, after.accessed, change_time); });
-    if (status != nt_status::success) co_return status;
-    one.keep(after);
-    change_time.record();
-    co_return nt_status::success;
+    change_turn turn(r, *one.file);
+    if (not turn.is_taken()) {
+        const nt_status refused = co_await turn.wait();
+        if (refused != nt_status::success) co_return refused;
+    }
+    io::task<nt_status> change = change_basic_in_turn(r, one, *wanted);
+    co_return co_await std::move(change);
 }
 
 // Changes a file's data in another way than WRITE does: `how` is the call.
@@ -226,14 +266,13 @@ template <class How>
     co_return co_await change_in_turn(r, one, [&] { return set_short_name(*one.node, name); });
 }
 
-// [MS-SMB2] 3.3.5.21.3; for BACKUP_SECURITY_INFORMATION, which stands for all parts, the
-// rights to all of them.
+// [MS-SMB2] 3.3.5.21.3.
 [[nodiscard]] access_mask needed_for(security_information parts) noexcept {
     using enum security_information;
     access_mask needed = access_mask::none;
-    if (wire::has_any(parts, owner | group | label | backup)) needed |= access_mask::write_owner;
-    if (wire::has_any(parts, dacl | attribute | backup)) needed |= access_mask::write_dac;
-    if (wire::has_any(parts, sacl | scope | backup)) needed |= access_mask::access_system_security;
+    if (wire::has_any(parts, owner | group | label)) needed |= access_mask::write_owner;
+    if (wire::has_any(parts, dacl | attribute)) needed |= access_mask::write_dac;
+    if (wire::has_any(parts, sacl | scope)) needed |= access_mask::access_system_security;
     return needed;
 }
 
@@ -254,7 +293,7 @@ nt_status may_remove(vfs::node& node, bool ignores_read_only) noexcept {
 }
 
 io::task<nt_status> change_security(request& r, open& one, const wire::set_info_args& args) noexcept {
-    const auto parts = security_information(args.additional_information);
+    const auto parts = wire::stored_parts(security_information(args.additional_information));
     if (not one.grants(needed_for(parts))) co_return nt_status::access_denied;
     if (not r.tree->volume().features().has_security) co_return nt_status::not_supported;
     const auto given = wire::decode_security_descriptor(args.input);

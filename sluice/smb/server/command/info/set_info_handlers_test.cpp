@@ -181,6 +181,19 @@ TEST_F(last_change, by_a_rename_counts_when_the_open_ends) {
     EXPECT_EQ(basic(other).written, made);
 }
 
+TEST_F(last_change, by_a_rename_counts_even_if_another_open_has_frozen_it) {
+    const auto one = client().create("f");
+    const auto other = client().create("f");
+    const filetime made = basic(one).changed;
+    set(one, {.changed = freeze});
+    rename(other, "g");
+    EXPECT_EQ(basic(one).changed, made);
+    close(one);
+    EXPECT_EQ(basic(other).changed, made) << "until the end of the open that has renamed it";
+    close(other);
+    EXPECT_GT(listed("g"), made);
+}
+
 TEST_F(last_change, that_was_set_is_not_changed_by_a_rename) {
     const auto one = client().create("f");
     set(one, {.changed = long_ago});

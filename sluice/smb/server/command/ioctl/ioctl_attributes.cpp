@@ -33,7 +33,7 @@ io::task<nt_status> set_compression(control& c) {
     const bool compresses = wanted->format != wire::compression_format::none;
     if (compresses and not c.r.tree->volume().features().has_compression) co_return nt_status::not_supported;
     const vfs::metadata_change change{.is_compressed = compresses};
-    co_return co_await call_in_turn(c.r, *c.file, [&] {
+    co_return co_await change_in_turn(c.r, *c.file, [&] {
         const result<void> changed = c.file->node->change(change);
         return changed ? nt_status::success : status_of(changed.error());
     });

@@ -43,6 +43,22 @@ TEST_F(attribute_controls, compress_a_file_and_end_that_again) {
     EXPECT_FALSE(is_shown_as_compressed(file));
 }
 
+TEST_F(attribute_controls, compress_a_file_without_changing_a_frozen_change_time) {
+    const wire::file_id file = open_for(wire::file_all_access);
+    const auto change_time = [&] {
+        const auto basic = query(file, wire::file_information_class::basic);
+        return wire::decode_basic_information(output_of(basic)).value().changed;
+    };
+    const wire::filetime made = change_time();
+    constexpr wire::filetime freeze(~std::uint64_t{0});
+    ASSERT_EQ(set_information(file, wire::file_information_class::basic,
+                              wire::basic_information{.changed = freeze}),
+              nt_status::success);
+    where_.clock.advance(std::chrono::seconds(1));
+    EXPECT_EQ(set_compression(file, wire::compression_format::preferred), nt_status::success);
+    EXPECT_EQ(change_time(), made);
+}
+
 TEST_F(attribute_controls, compress_directories_and_what_is_created_in_them) {
     const wire::file_id directory = open_directory();
     EXPECT_EQ(set_compression(directory, wire::compression_format::lznt1), nt_status::success);

@@ -6,6 +6,7 @@
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/net/write_turn.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
 #include "sluice/vfs/node_data.hpp"
@@ -104,7 +105,7 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     if (not from or not to) co_return status_of(error(EBADF, "copy"));
     std::optional<change_turn> turn;
     if (not(*from)->transfers_at_once()) {
-        const nt_status refused = co_await take_transfer_turn(turn, c.r, *source, transfer::read);
+        const nt_status refused = co_await take_read_turn(turn, c.r, *source);
         if (refused != nt_status::success) co_return refused;
     }
     io::task<result<std::size_t>> reading = (*from)->co_read(data.bytes(), chunk.source_offset);
@@ -114,20 +115,16 @@ constexpr std::uint64_t offset_max = INT64_MAX;
     const pending_write before_its_end(c.r.host(), c.file);
     if (not before_its_end) co_return nt_status::file_closed;
     turn.reset();
-    if (not(*to)->transfers_at_once()) {
-        const nt_status refused = co_await take_transfer_turn(turn, c.r, *c.file, transfer::write);
+    write_turn write(c.r, *c.file, **to);
+    if (write.is_needed()) {
+        io::task<nt_status> beginning = write.begin();
+        const nt_status refused = co_await std::move(beginning);
         if (refused != nt_status::success) co_return refused;
-    }
-    time_preserver times(*c.file);
-    if (times.is_needed()) {
-        io::task<void> asking = ask_kept_times(c.r, *c.file, times);
-        co_await std::move(asking);
     }
     io::task<result<void>> writing = (*to)->co_write(data.bytes(), chunk.target_offset);
     const result<void> written = co_await within_work(std::move(writing));
-    turn.reset();
-    if (times.is_needed()) {
-        io::task<void> restoring = restore_kept_times(c.r, *c.file, times);
+    if (write.restores()) {
+        io::task<void> restoring = write.restore();
         co_await std::move(restoring);
     }
     co_return written ? nt_status::success : status_of(written.error());

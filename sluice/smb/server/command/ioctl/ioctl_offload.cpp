@@ -25,6 +25,13 @@ constexpr std::uint32_t chunk_bytes_max = wire::copy_chunk_limits{}.chunk_bytes_
     return at % sector_bytes == 0 or at == end_of_all;
 }
 
+// The lengths in replies are of whole sectors ([MS-FSCC] 2.3.42 and 2.3.44), also where the data
+// end within one.
+[[nodiscard]] std::uint64_t in_sectors(std::uint64_t length) noexcept {
+    const std::uint64_t rest = length % sector_bytes;
+    return rest == 0 ? length : length - rest + sector_bytes;
+}
+
 [[nodiscard]] std::uint64_t number_of(vfs::time_point when) noexcept {
     return static_cast<std::uint64_t>(when.time_since_epoch().count());
 }
@@ -39,8 +46,15 @@ constexpr std::uint32_t chunk_bytes_max = wire::copy_chunk_limits{}.chunk_bytes_
         std::chrono::duration_cast<std::chrono::nanoseconds>(end.time_since_epoch()).count());
 }
 
+// Returns whether the file is as it was after that many changes. Asks in this order, because a
+// change that ends in between counts then.
+[[nodiscard]] bool is_unchanged(file_state& file, std::uint64_t changes) noexcept {
+    return not file.is_changing() and file.ended_changes() == changes;
+}
+
 // The open that a token was made through: an open of the same user, which may still read the same
-// content.
+// content. The data of a share that requires encryption go only where an encrypted request wants
+// them.
 [[nodiscard]] io::task<std::shared_ptr<open>> find_source(control& c, offload_source from) {
     std::shared_ptr<open> one = c.r.host().opens.find(from.file);
     if (one == nullptr or not one->is_live() or one->is_pipe() or one->is_directory()) co_return nullptr;
@@ -48,9 +62,11 @@ constexpr std::uint32_t chunk_bytes_max = wire::copy_chunk_limits{}.chunk_bytes_
     const bool is_users = one->is_of(*c.r.session) or (user.is_user() and one->counted.client() == user);
     if (not is_users or not wire::has_any(one->access, access_mask::read_data | access_mask::execute))
         co_return nullptr;
-    const std::uint64_t changes = one->file->ended_changes();
+    const bool must_be_sealed = one->through->configuration().encryption == protection::required;
+    if (must_be_sealed and c.r.sealed_by == nullptr) co_return nullptr;
+    if (not is_unchanged(*one->file, from.changes)) co_return nullptr;
     const auto status = co_await c.r.call(*one, [&] { return asked_status(*one->node); });
-    const bool is_same = status and changes == from.changes and number_of(status->modified) == from.modified;
+    const bool is_same = status and number_of(status->modified) == from.modified;
     co_return is_same ? std::move(one) : nullptr;
 }
 
@@ -118,7 +134,7 @@ io::task<nt_status> offload_read(control& c) {
                                         .ends_at = end_of_token(c.r, asked->lifetime_ms)});
     byte_writer* const output = c.begin_output(wire::offload_read_reply::encoded_bytes);
     if (output == nullptr) co_return nt_status::insufficient_resources;
-    encode(*output, wire::offload_read_reply{.length = length, .token = token});
+    encode(*output, wire::offload_read_reply{.length = in_sectors(length), .token = token});
     co_return nt_status::success;
 }
 
@@ -142,16 +158,16 @@ io::task<nt_status> offload_write(control& c) {
     if (source == nullptr) co_return nt_status::invalid_token;
     const auto target = co_await c.r.call(*c.file, [&] { return asked_status(*c.file->node); });
     if (not target) co_return target.error();
-    if (asked->offset > target->size_bytes) co_return nt_status::invalid_parameter;
+    if (asked->offset > target->size_bytes) co_return nt_status::end_of_file;
     const std::uint64_t length = std::min(asked->length, from->length - asked->token_offset);
     io::task<progress> copying =
         copy_parts(c, source, from->offset + asked->token_offset, asked->offset, length);
     const progress done = co_await std::move(copying);
     if (done.status != nt_status::success and done.bytes == 0) co_return done.status;
     // The copy may be a mixture of before and after.
-    const bool has_changed = source->file != c.file->file and source->file->ended_changes() != from->changes;
-    if (has_changed) co_return nt_status::invalid_token;
-    co_return answer_written(c, done.bytes);
+    if (source->file != c.file->file and not is_unchanged(*source->file, from->changes))
+        co_return nt_status::invalid_token;
+    co_return answer_written(c, std::min(asked->length, in_sectors(done.bytes)));
 }
 
 }  // namespace sluice::smb::server

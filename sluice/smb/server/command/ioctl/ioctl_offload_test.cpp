@@ -1,7 +1,10 @@
 #include <string>
 
 #include "sluice/smb/server/command/command_testing.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_offload.hpp"
+#include "sluice/vfs/memory/memory_volume.hpp"
 
 // Copies by a token ([MS-FSA] 2.1.5.10.20 and 21).
 
@@ -42,19 +45,61 @@ protected:
         return said.status();
     }
 
+    std::uint64_t size_of(const wire::file_id& file) {
+        const auto said = query(file, wire::file_information_class::standard);
+        return wire::decode_standard_information(output_of(said))->end_of_file;
+    }
+
     const std::string text = std::string(512, 'a') + std::string(512, 'b') + "tail";
     wire::file_id source;
 };
 
 TEST_F(offloaded_copy, writes_the_data_that_the_token_stands_for) {
     const auto whole = token_of(source, {.length = 4096});
-    EXPECT_EQ(whole.length, text.size());
+    EXPECT_EQ(whole.length, 1536U) << "whole sectors";
     const wire::file_id target = open_for(wire::file_all_access, "target");
     ASSERT_EQ(write_token(target, {.length = text.size(), .token = whole.token}), nt_status::success);
     EXPECT_EQ(content_of(target), text.substr(0, 1000));
     ASSERT_EQ(write_token(target, {.length = 512, .token_offset = 512, .token = whole.token}),
               nt_status::success);
     EXPECT_EQ(content_of(target), (std::string(512, 'b') + std::string(512, 'b')).substr(0, 1000));
+}
+
+TEST_F(offloaded_copy, is_reported_in_whole_sectors_and_writes_only_the_data) {
+    const auto whole = token_of(source, {.length = text.size()});
+    EXPECT_EQ(whole.length, 1536U);
+    const wire::file_id target = open_for(wire::file_all_access, "target");
+    ASSERT_EQ(write_token(target, {.length = whole.length, .token = whole.token}), nt_status::success);
+    EXPECT_EQ(content_of(target), text.substr(0, 1000));
+    EXPECT_EQ(size_of(target), text.size());
+    const auto said =
+        send(client(), control_code::offload_write, target,
+             wire::offload_write_request{.length = 4096, .token_offset = 1024, .token = whole.token});
+    ASSERT_EQ(said.status(), nt_status::success);
+    EXPECT_EQ(wire::decode_offload_write_reply(output_of_control(said))->length, 512U) << "the token ends";
+}
+
+TEST_F(offloaded_copy, does_not_begin_beyond_the_end_of_the_file) {
+    const auto front = token_of(source, {.length = 512});
+    const wire::file_id target = open_for(wire::file_all_access, "target");
+    EXPECT_EQ(write_token(target, {.offset = 512, .length = 512, .token = front.token}),
+              nt_status::end_of_file);
+    ASSERT_EQ(write_token(target, {.length = 512, .token = front.token}), nt_status::success);
+    EXPECT_EQ(write_token(target, {.offset = 512, .length = 512, .token = front.token}), nt_status::success);
+}
+
+// The write has neither ended, nor changed the time of modification yet.
+TEST_F(offloaded_copy, is_refused_while_the_source_is_written) {
+    const auto front = token_of(source, {.length = 512});
+    const wire::file_id target = open_for(wire::file_all_access, "target");
+    auto& volume =
+        dynamic_cast<vfs::memory_volume&>(server_of_test().context().find_share("files")->volume());
+    volume.set_faults({.seed = 3, .delay_max = std::chrono::seconds(1000)});
+    const std::uint64_t writing = client().send(
+        command::write, wire::write_args{.file = source, .data = std::as_bytes(std::span(text))});
+    EXPECT_EQ(write_token(target, {.length = 512, .token = front.token}), nt_status::invalid_token);
+    EXPECT_FALSE(client().is_answered(writing)) << "the write should take longer";
+    EXPECT_EQ(client().answer_to(writing).status(), nt_status::success);
 }
 
 TEST_F(offloaded_copy, within_one_file_moves_overlapping_data) {
@@ -94,8 +139,7 @@ TEST_F(offloaded_copy, begins_and_ends_at_sectors_or_at_the_end_of_all_data) {
          {wire::offload_write_request{.length = 511, .token = all.token},
           wire::offload_write_request{.length = 512, .token_offset = 4, .token = all.token},
           wire::offload_write_request{.length = 512, .token_offset = 2048, .token = all.token},
-          wire::offload_write_request{.offset = 3, .length = 512, .token = all.token},
-          wire::offload_write_request{.offset = 512, .length = 512, .token = all.token}})
+          wire::offload_write_request{.offset = 3, .length = 512, .token = all.token}})
         EXPECT_EQ(write_token(target, asked), nt_status::invalid_parameter);
 }
 
