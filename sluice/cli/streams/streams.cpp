@@ -104,7 +104,7 @@ struct check_arguments {
     vfs::stream_check checking(*directory.volume,
                                {.repairs = arguments.repairs,
                                 .lost_kept = std::chrono::days(arguments.days_kept),
-                                .now = clock.utc_now()},
+                                .now = vfs::time_of(clock.utc_now())},
                                report);
     const auto done = checking.run();
     if (not done) fail(done.error().message());

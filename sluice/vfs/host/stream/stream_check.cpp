@@ -69,7 +69,7 @@ result<void> stream_check::list_directories() {
                 const auto id = stream_id::parse(each.name.substr(0, each.name.size() - suffix));
                 if (not id) return;
                 stored_.push_back({.id = *id,
-                                   .modified = each.status.modified,
+                                   .modified = time_of(each.status.modified),
                                    .is_lost = is_lost,
                                    .is_being_removed = is_being_removed});
             });

@@ -62,11 +62,11 @@ TEST_F(stream_checks, move_streams_of_files_that_other_programs_removed_and_late
     EXPECT_FALSE(fs::exists(directory));
     EXPECT_THAT(stored(), ElementsAre("=s"));
     const system_clock_source clock;
-    auto found = check({.repairs = true, .now = clock.utc_now()});
+    auto found = check({.repairs = true, .now = time_of(clock.utc_now())});
     EXPECT_EQ(found.lost, 1U);
     EXPECT_EQ(found.problems(), 0U);
     EXPECT_THAT(stored(), ElementsAre("=s")) << "too early";
-    found = check({.repairs = true, .now = clock.utc_now() + std::chrono::days(31)});
+    found = check({.repairs = true, .now = time_of(clock.utc_now()) + std::chrono::days(31)});
     EXPECT_EQ(found.repaired, 1U);
     EXPECT_THAT(stored(), IsEmpty());
     EXPECT_EQ(check().lost, 0U);
