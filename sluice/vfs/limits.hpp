@@ -40,6 +40,9 @@ inline constexpr std::size_t attribute_bytes_max = 64U << 10;
 /// other attributes, and most streams are far smaller.
 inline constexpr std::size_t inline_stream_bytes_max = 2048;
 
+/// The streams of a file that are not attributes.
+inline constexpr std::size_t large_streams_per_file_max = 1024;
+
 /// The number of attempts to read an attribute that grows between the calls for its size and for
 /// its value.
 inline constexpr unsigned attribute_reads_max = 8;

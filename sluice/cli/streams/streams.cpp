@@ -111,6 +111,9 @@ struct check_arguments {
     fmt::print("{} with large streams\n", counted(done->referring_files, "file", "files"));
     if (done->lost != 0)
         fmt::print("{} in .sluice-streams/lost\n", counted(done->lost, "directory", "directories"));
+    if (done->split != 0)
+        fmt::print("{} with streams in two stores, which --repair does not change\n",
+                   counted(done->split, "file", "files"));
     if (done->unreadable != 0)
         fmt::print("incomplete: {} could not be searched, for example '{}'; nothing is moved to lost\n",
                    counted(done->unreadable, "directory", "directories"),

@@ -205,13 +205,13 @@ result<void> host_node::rename_over(const host_place& there, when_taken taken) {
     return io::relink(held(), tree_.root(), there.path, io::replace::no);
 }
 
-// Renames a file to a name that is taken, and removes the large streams of the one that had it.
+// Renames a file to a name that is taken. The large streams of the one that had it are lost.
 result<void> host_node::replace_by(const io::handle& renamed, const std::string& taken) noexcept {
     const auto replaced = tree_.open_exactly(taken, follow_links::no);
     std::optional<outlived_streams> streams;
     if (replaced) streams.emplace(tree_, *replaced);
     const auto done = io::relink(renamed, tree_.root(), taken, io::replace::yes);
-    if (done and streams) streams->remove_if_unused();
+    if (done and streams) streams->retire_if_unused();
     return done;
 }
 
@@ -261,7 +261,7 @@ result<void> host_node::remove() noexcept {
     const bool is_full = not done and (done.error().code() == ENOTEMPTY or done.error().code() == EEXIST);
     if (is_full and kind() == node_kind::directory and remove_empty_store())
         done = io::unlink(held(), tree_.root(), std::string_view(where));
-    if (done) streams.remove_if_unused();
+    if (done) streams.retire_if_unused();
     return done;
 }
 
@@ -269,7 +269,7 @@ bool host_node::remove_empty_store() const noexcept {
     const io::descriptor_path itself(held().descriptor());
     const auto directory =
         io::path_handle::open({}, itself.c_str(), io::confinement::beneath_one_mount_no_symlinks);
-    return directory and stream_store::remove_empty(*directory);
+    return directory and stream_store(tree_).remove_empty(*directory);
 }
 
 result<std::string> host_node::read_link() noexcept {
@@ -329,7 +329,7 @@ result<void> host_node::become_link(std::string_view target) noexcept {
         tree_.root(), *where, target,
         before == node_kind::directory ? io::creation::only_if_not_exist : io::creation::always_new);
     if (not made) return failure(made.error());
-    streams.remove_if_unused();
+    streams.retire_if_unused();
     return hold_again(*where);
 }
 

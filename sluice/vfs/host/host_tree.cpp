@@ -72,6 +72,8 @@ result<host_tree::found_path> host_tree::open(std::string_view shown, follow_lin
         if (match == name_match::exact or not is_missing(exact.error())) return failure(exact.error());
         const auto corrected = correct_case(*path);
         if (not corrected) return failure(corrected.error());
+        // By a short name.
+        if (leads_into_stream_store(*corrected)) return failure(error::with_path(ENOENT, "find", *path));
         auto found = open_exactly(*corrected, links);
         if (found) return found_path{.open = *std::move(found)};
         if (not is_missing(found.error())) return failure(found.error());
@@ -143,6 +145,8 @@ result<host_place> host_tree::place_of(const io::handle& directory, std::string_
     if (is_stream_store(name)) return failure(error::with_path(EACCES, "use the name of the streams", name));
     const auto found = find_name(directory, name);
     if (not found) return failure(found.error());
+    if (*found and is_stream_store(**found))
+        return failure(error::with_path(EACCES, "use the name of the streams", name));
     host_place there{.path = join_path(path, name)};
     if (*found) there.taken = join_path(path, **found);
     return there;

@@ -16,21 +16,6 @@ namespace {
 constexpr std::string_view removed_suffix = ".removed";
 constexpr io::confinement limit = io::confinement::beneath_one_mount_no_symlinks;
 
-// Sets the modification time of a directory to the present time: since then, it is lost.
-bool record_time(const io::path_handle& above, const std::string& name) noexcept {
-    return ::utimensat(above.descriptor(), name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0;
-}
-
-result<io::directory_handle> open_group(const io::path_handle& store, std::string_view name) {
-    auto made = io::directory_handle::open(store, name, io::mode::read, io::creation::if_needed,
-                                           stream_directory_bits);
-    if (not made) return made;
-    const auto marked = store_stream_record(*made, stream_record{.kind = stream_record_kind::mark},
-                                            record_storing::only_if_none);
-    if (not marked and marked.error().code() != EEXIST) return failure(marked.error());
-    return made;
-}
-
 }  // namespace
 
 stream_check::stream_check(host_volume& volume, const stream_check_options& options,
@@ -91,10 +76,12 @@ void stream_check::find_references() {
         if (not record or record->kind != stream_record_kind::reference) return;
         auto& files = references_[record->id];
         // A file with several names counts once.
-        const auto is_known = std::ranges::any_of(
-            files, [&](const referring_file& each) { return each.inode == at.entry.status.inode; });
+        const io::file_status& status = at.entry.status;
+        const auto is_known = std::ranges::any_of(files, [&](const referring_file& each) {
+            return each.inode == status.inode and each.device == status.device;
+        });
         if (is_known) return;
-        files.push_back({.path = at.path, .inode = at.entry.status.inode, .device = at.entry.status.device});
+        files.push_back({.path = at.path, .inode = status.inode, .device = status.device});
         ++result_.referring_files;
     };
     // The streams of a nested store are found by way of the files that refer to them.
@@ -111,8 +98,12 @@ void stream_check::record(bool is_repaired, const std::string& what) {
 
 void stream_check::check_references() {
     for (const auto& [id, files] : references_)
-        for (const referring_file& file : files)
-            check_file(id, file, files.size() == 1);
+        for (const referring_file& file : files) {
+            // Those on other file systems have stores of their own.
+            if (file.device != tree_.root_device) continue;
+            // The original may be in a directory that could not be searched.
+            check_file(id, file, files.size() == 1 and result_.unreadable == 0);
+        }
 }
 
 void stream_check::check_file(const stream_id& id, const referring_file& file, bool is_claimable) {
@@ -135,9 +126,14 @@ void stream_check::check_file(const stream_id& id, const referring_file& file, b
         ++result_.copies;
         bool is_repaired = false;
         if (options_.repairs)
-            is_repaired = is_claimable ? claim(*open, **reference, streams)
-                                       : store.separate(*open, *facts, **reference, &streams).has_value();
+            is_repaired = is_claimable and streams.is_on_file_system_of_file()
+                              ? claim(*open, **reference, streams)
+                              : store.separate(*open, *facts, **reference, {.from = &streams}).has_value();
         return record(is_repaired, file.path + ": copied or restored");
+    }
+    if (store.count(*open, *facts, id) > 1) {
+        ++result_.split;
+        return record(false, file.path + ": has streams in two stores");
     }
     const auto root = io::status_of(store_, io::stat_fields::inode);
     const auto here = io::status_of(streams.store(), io::stat_fields::inode);
@@ -161,22 +157,16 @@ bool stream_check::claim(const io::handle& file, const stream_record& reference,
 }
 
 bool stream_check::move_to_root(const stream_directory& streams) {
-    if (not store_.is_valid()) return false;
+    if (not store_.is_valid()) {
+        auto made = stream_store(tree_).make_root();
+        if (not made) return false;
+        store_ = std::move(*made);
+    }
     const stream_id& id = streams.mark().id;
     const std::string name = id.text();
-    const auto group = open_group(store_, stream_group_of(id));
+    const auto group = make_store_directory(store_, stream_group_of(id), {.kind = stream_record_kind::mark});
     return group and
            ::renameat(streams.above().descriptor(), name.c_str(), group->descriptor(), name.c_str()) == 0;
-}
-
-bool stream_check::move_to_lost(const stream_id& id) {
-    const std::string name = id.text();
-    const auto lost = open_group(store_, lost_streams_name);
-    const auto above = io::path_handle::open(store_, stream_group_of(id), limit);
-    if (not lost or not above) return false;
-    // The time first: a crash between the steps must not make it look old.
-    return record_time(*above, name) and
-           ::renameat(above->descriptor(), name.c_str(), lost->descriptor(), name.c_str()) == 0;
 }
 
 // Under another name first, so that no server moves it back while it is being removed.
@@ -214,7 +204,7 @@ void stream_check::check_directories() {
         ++result_.unreferenced;
         // A file in a directory that could not be searched may refer to it.
         const bool may_move = options_.repairs and result_.unreadable == 0;
-        record(may_move and move_to_lost(each.id), name + ": streams without a file");
+        record(may_move and move_to_lost(store_, each.id), name + ": streams without a file");
     }
 }
 

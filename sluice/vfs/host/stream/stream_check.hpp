@@ -26,17 +26,20 @@ struct stream_check_result {
     std::uint64_t lost = 0;    // moved to `lost` by an earlier repair, and without a reference
     std::uint64_t copies = 0;  // files that refer to the streams of another, or were restored
     std::uint64_t nested = 0;  // files whose streams are in another store than that of the root
+    std::uint64_t split = 0;   // files with streams in two stores: those in one are not found
     // Files that refer to streams of another owner: not a problem of the store.
     std::uint64_t foreign = 0;
     std::uint64_t repaired = 0;
     std::uint64_t failed = 0;        // repairs
     std::uint64_t unreadable = 0;    // directories that could not be searched
     std::string first_unreadable{};  // one of them
-    [[nodiscard]] std::uint64_t problems() const noexcept { return unreferenced + copies + nested; }
+    [[nodiscard]] std::uint64_t problems() const noexcept { return unreferenced + copies + nested + split; }
 };
 
 /// Compares the references of all files of a volume with its store, and repairs the differences
-/// (docs/formats/streams.md, Removal). Other programs and servers may use both at the same time.
+/// (docs/formats/streams.md, Removal). Files on other file systems, such as those in snapshots, are
+/// not changed; what they refer to is not lost. Other programs and servers may use both at the same
+/// time.
 ///
 /// Thread safety: one thread. Blocks: for the file system. Allocates: for each file with a
 /// reference.
@@ -70,7 +73,6 @@ private:
     [[nodiscard]] bool claim(const io::handle& file, const stream_record& reference,
                              stream_directory& streams);
     [[nodiscard]] bool move_to_root(const stream_directory& streams);
-    [[nodiscard]] bool move_to_lost(const stream_id& id);
     [[nodiscard]] bool remove_lost(const stored_directory& which);
     void record(bool is_repaired, const std::string& what);
 

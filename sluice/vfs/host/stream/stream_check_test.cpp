@@ -25,13 +25,17 @@ protected:
     }
     static constexpr stream_check_options repair{.repairs = true};
 
-    // Gives a file the reference of another, as a copy with attributes does.
-    void copy_reference(const std::string& from, const std::string& to) const {
-        const auto original = io::file_handle::open({}, scratch.path_of(from)).value();
-        scratch.write(to, "");
-        const auto copy = io::file_handle::open({}, scratch.path_of(to), io::mode::write).value();
-        ASSERT_TRUE(
-            store_stream_record(copy, load_stream_record(original).value().value(), record_storing::replace));
+    // Streams that a server has stored that shares only a directory in this one.
+    void put_in_inner_store() {
+        fs::create_directory(scratch.path_of("inner"));
+        scratch.write("inner/g", "");
+        {
+            const auto inner = host_volume::open(*multiplexer, scratch.path_of("inner")).value();
+            const auto file = inner->find("g", follow_links::yes).value();
+            const auto one = file->attached()->open_stream({.name = "s", .create = true}).value();
+            ASSERT_EQ(code(one->data()->open_data(both)), 0);
+            ASSERT_EQ(code(write(*one, large)), 0);
+        }
     }
 
     std::vector<std::string> lines;
@@ -60,15 +64,15 @@ TEST_F(stream_checks, move_streams_of_files_that_other_programs_removed_and_late
     EXPECT_TRUE(fs::exists(directory)) << "only a repair changes anything";
     EXPECT_EQ(check(repair).repaired, 1U);
     EXPECT_FALSE(fs::exists(directory));
-    EXPECT_THAT(stored(), ElementsAre("=s"));
+    EXPECT_THAT(lost(), ElementsAre("=s"));
     const system_clock_source clock;
     auto found = check({.repairs = true, .now = time_of(clock.utc_now())});
     EXPECT_EQ(found.lost, 1U);
     EXPECT_EQ(found.problems(), 0U);
-    EXPECT_THAT(stored(), ElementsAre("=s")) << "too early";
+    EXPECT_THAT(lost(), ElementsAre("=s")) << "too early";
     found = check({.repairs = true, .now = time_of(clock.utc_now()) + std::chrono::days(31)});
     EXPECT_EQ(found.repaired, 1U);
-    EXPECT_THAT(stored(), IsEmpty());
+    EXPECT_THAT(lost(), IsEmpty());
     EXPECT_EQ(check().lost, 0U);
 }
 
@@ -125,21 +129,49 @@ TEST_F(stream_checks, separate_the_streams_of_copies) {
 }
 
 TEST_F(stream_checks, move_nested_stores_to_the_root) {
-    fs::create_directory(scratch.path_of("inner"));
-    scratch.write("inner/g", "");
-    {
-        const auto inner = host_volume::open(*multiplexer, scratch.path_of("inner")).value();
-        const auto file = inner->find("g", follow_links::yes).value();
-        const auto one = file->attached()->open_stream({.name = "s", .create = true}).value();
-        ASSERT_EQ(code(one->data()->open_data(both)), 0);
-        ASSERT_EQ(code(write(*one, large)), 0);
-    }
+    put_in_inner_store();
     put("f", "s", large);
     EXPECT_EQ(check().nested, 1U);
     EXPECT_EQ(check(repair).repaired, 1U);
     EXPECT_EQ(check().problems(), 0U);
     ASSERT_EQ(code(at("inner/g")->names()->rename("h", when_taken::refuse)), 0);
     EXPECT_EQ(content("h", "s"), large) << "although it is not in the inner directory any more";
+}
+
+TEST_F(stream_checks, create_the_store_of_the_root_for_nested_streams) {
+    put_in_inner_store();
+    ASSERT_FALSE(scratch.exists(".sluice-streams"));
+    EXPECT_EQ(check(repair).repaired, 1U);
+    EXPECT_EQ(check().problems(), 0U);
+    EXPECT_TRUE(fs::exists(directory_of("inner/g") / "=s"));
+}
+
+TEST_F(stream_checks, report_streams_in_two_stores) {
+    put_in_inner_store();
+    const fs::path in_root = directory_of("inner/g");
+    const fs::path in_inner = fs::path(scratch.path_of("inner")) / fs::relative(in_root, scratch.path());
+    put("f", "s", large);  // so that there is a store
+    const auto mark = load_stream_record(io::directory_handle::open({}, in_inner.string()).value()).value();
+    fs::create_directories(in_root);
+    const auto second = io::directory_handle::open({}, in_root.string()).value();
+    ASSERT_TRUE(store_stream_record(second, *mark, record_storing::replace));
+    const auto found = check(repair);
+    EXPECT_EQ(found.split, 1U);
+    EXPECT_EQ(found.failed, 1U);
+    EXPECT_THAT(lines, ElementsAre("inner/g: has streams in two stores"));
+}
+
+TEST_F(stream_checks, copy_the_streams_of_a_file_if_the_original_may_be_in_a_closed_directory) {
+    if (::geteuid() == 0) GTEST_SKIP() << "root may search every directory";
+    put("f", "s", large);
+    copy_reference("f", "copy");
+    fs::create_directory(scratch.path_of("closed"));
+    fs::rename(scratch.path_of("f"), scratch.path_of("closed/f"));
+    ASSERT_EQ(::chmod(scratch.path_of("closed").c_str(), 0), 0);
+    EXPECT_EQ(check(repair).repaired, 1U);
+    ASSERT_EQ(::chmod(scratch.path_of("closed").c_str(), 0700), 0);
+    EXPECT_NE(directory_of("copy"), directory_of("closed/f"));
+    EXPECT_TRUE(stream("closed/f", "s")->data()->transfers_at_once()) << "it has lost its streams";
 }
 
 TEST_F(stream_checks, move_nothing_if_a_directory_cannot_be_searched) {

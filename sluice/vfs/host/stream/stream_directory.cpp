@@ -29,6 +29,19 @@ std::string_view stream_of(const io::directory_entry& entry) noexcept {
     return is_stream ? entry.name.substr(1) : std::string_view();
 }
 
+// Calls `sink(entry, stream)` for each stream. The directory is opened again, because an open one
+// has one position.
+template <class Sink>
+result<void> for_each_stream(const io::directory_handle& in, io::stat_fields wanted, Sink sink) {
+    const auto listed = io::directory_handle::open(in, ".");
+    if (not listed) return failure(listed.error());
+    auto done = for_each_entry(*listed, wanted, [&](const io::directory_entry& each) {
+        if (const std::string_view stream = stream_of(each); not stream.empty()) sink(each, stream);
+    });
+    const bool is_removed = not done and done.error() == std::errc::no_such_file_or_directory;
+    return is_removed ? result<void>() : done;
+}
+
 result<void> barrier_of(const io::path_handle& directory) {
     const auto opened = io::directory_handle::open(directory, ".");
     if (not opened) return failure(opened.error());
@@ -39,19 +52,14 @@ result<void> barrier_of(const io::path_handle& directory) {
 
 result<std::vector<stream_info>> stream_directory::list() const {
     const as_process now;
-    // Opened again, because an open directory has one position.
-    const auto listed = io::directory_handle::open(itself_, ".");
-    if (not listed) return failure(listed.error());
     std::vector<stream_info> found;
     const auto wanted = io::stat_fields::type | io::stat_fields::size | io::stat_fields::allocated;
-    const auto done = for_each_entry(*listed, wanted, [&](const io::directory_entry& each) {
-        const std::string_view stream = stream_of(each);
-        if (stream.empty()) return;
+    const auto record = [&](const io::directory_entry& each, std::string_view stream) {
         found.push_back({.name = std::string(stream),
                          .size_bytes = each.status.size_bytes,
                          .allocated_bytes = each.status.allocated_bytes});
-    });
-    if (not done and done.error() != std::errc::no_such_file_or_directory) return failure(done.error());
+    };
+    if (const auto done = for_each_stream(itself_, wanted, record); not done) return failure(done.error());
     return found;
 }
 
@@ -60,11 +68,12 @@ result<std::optional<std::string>> stream_directory::find(std::string_view strea
     // The same case is usual, and needs no list.
     const auto exact = io::status_at(itself_, file_name_of(stream), io::follow::no, io::stat_fields::type);
     if (exact and exact->type == io::file_type::regular) return std::string(stream);
-    const auto all = list();
-    if (not all) return failure(all.error());
     std::optional<std::string> best;
-    for (const stream_info& each : *all)
-        if (equal_ignoring_case(each.name, stream) and (not best or each.name < *best)) best = each.name;
+    const auto compare = [&](const io::directory_entry& /*entry*/, std::string_view each) {
+        if (equal_ignoring_case(each, stream) and (not best or each < *best)) best = std::string(each);
+    };
+    const auto done = for_each_stream(itself_, io::stat_fields::none, compare);
+    if (not done) return failure(done.error());
     return best;
 }
 
@@ -98,16 +107,35 @@ result<io::file_handle> stream_directory::open(std::string_view stream, data_acc
 result<io::file_handle> stream_directory::create(std::string_view stream, existing found) const {
     ENSURE(is_own(), "a copy has its own directory before its streams change");
     const as_process now;
+    if (const auto room = check_room(stream); not room) return failure(room.error());
+    return create_file(stream, found);
+}
+
+// Each lookup of a name that is not there reads all others.
+result<void> stream_directory::check_room(std::string_view stream) const {
+    std::size_t others = 0;
+    const auto count = [&](const io::directory_entry& /*entry*/, std::string_view each) {
+        others += each == stream ? 0 : 1;
+    };
+    const auto done = for_each_stream(itself_, io::stat_fields::none, count);
+    if (not done or others < limits::large_streams_per_file_max) return done;
+    return failure(error::with_path(ENOSPC, "create stream", stream));
+}
+
+result<io::file_handle> stream_directory::create_file(std::string_view stream, existing found) const {
     auto made = open_file(stream, O_RDWR | O_CREAT | (found == existing::refuse ? O_EXCL : O_TRUNC));
     if (not made) return made;
-    // Without the right to, the files of the server's account are charged to it, like all that it
-    // creates.
-    if (::fchown(made->descriptor(), file_.user_id, file_.group_id) != 0 and errno != EPERM and
-        errno != EINVAL)
-        return failure(error::last("set owner of stream", made->descriptor()));
-    const auto marked = store_stream_record(*made, mark_, record_storing::replace);
-    if (not marked) return failure(marked.error());
+    if (const auto done = assign(*made, mark_); not done) return failure(done.error());
     return made;
+}
+
+// Without the right to, the files of the server's account are charged to it, like all that it
+// creates.
+result<void> stream_directory::assign(const io::file_handle& stream, const stream_record& mark) const {
+    if (::fchown(stream.descriptor(), file_.user_id, file_.group_id) != 0 and errno != EPERM and
+        errno != EINVAL)
+        return failure(error::last("set owner of stream", stream.descriptor()));
+    return store_stream_record(stream, mark, record_storing::replace);
 }
 
 result<void> stream_directory::rename(std::string_view stream, std::string_view to) const {
@@ -126,10 +154,18 @@ result<void> stream_directory::remove(std::string_view stream) const {
     return failure(error::with_path(errno, "remove stream", stream));
 }
 
+// The directory last: until then, the next call repeats it.
 result<void> stream_directory::claim() {
     const as_process now;
-    const stream_record claimed{
-        .kind = stream_record_kind::mark, .owner = file_.user_id, .id = mark_.id, .inode = file_.inode};
+    const stream_record claimed = file_.record(stream_record_kind::mark, mark_.id);
+    const auto all = list();
+    if (not all) return failure(all.error());
+    for (const stream_info& each : *all) {
+        const auto opened = open_file(each.name, O_RDONLY);
+        if (not opened and opened.error() == std::errc::no_such_file_or_directory) continue;
+        if (not opened) return failure(opened.error());
+        if (const auto done = assign(*opened, claimed); not done) return done;
+    }
     if (const auto done = store_stream_record(itself_, claimed, record_storing::replace); not done)
         return done;
     mark_ = claimed;
@@ -147,14 +183,16 @@ result<void> stream_directory::barrier() const {
     return barrier_of(store_);  // whose own name has been durable since its creation
 }
 
-result<void> stream_directory::copy_from(const stream_directory& other) const {
+result<void> stream_directory::copy_from(const stream_directory& other, std::string_view except) const {
+    ENSURE(is_own(), "a copy has its own directory before its streams change");
     const as_process now;
     const auto all = other.list();
     if (not all) return failure(all.error());
     for (const stream_info& each : *all) {
+        if (each.name == except) continue;
         const auto source = other.open(each.name, {.read = true});
         if (not source) return failure(source.error());
-        auto copy = create(each.name, existing::refuse);
+        auto copy = create_file(each.name, existing::refuse);
         if (not copy) return failure(copy.error());
         const auto size = source->maximum_extent();
         if (not size) return failure(size.error());
@@ -169,9 +207,14 @@ result<void> stream_directory::copy_from(const stream_directory& other) const {
     return barrier();
 }
 
-void stream_directory::remove_if_empty() const noexcept {
+bool stream_directory::remove_if_empty() const noexcept {
     const as_process now;
-    (void)::unlinkat(above_.descriptor(), name_.c_str(), AT_REMOVEDIR);
+    return ::unlinkat(above_.descriptor(), name_.c_str(), AT_REMOVEDIR) == 0;
+}
+
+void stream_directory::retire() const noexcept {
+    const as_process now;
+    if (not remove_if_empty()) (void)move_to_lost(store_, mark_.id);
 }
 
 void stream_directory::remove_all() const noexcept {
@@ -180,7 +223,7 @@ void stream_directory::remove_all() const noexcept {
     if (not all) return;
     for (const stream_info& each : *all)
         (void)::unlinkat(itself_.descriptor(), file_name_of(each.name).c_str(), 0);
-    remove_if_empty();
+    (void)remove_if_empty();
 }
 
 }  // namespace sluice::vfs

@@ -16,9 +16,10 @@ struct record_bytes {
     le32 owner;
     std::array<std::byte, 16> id;
     le64 inode;
+    le64 born;
 };
 static_assert(sizeof(record_bytes) == stream_record_bytes and alignof(record_bytes) == 1);
-static_assert(offsetof(record_bytes, id) == 8 and offsetof(record_bytes, inode) == 24);
+static_assert(offsetof(record_bytes, id) == 8 and offsetof(record_bytes, born) == 32);
 
 constexpr std::uint8_t version = 1;
 constexpr std::string_view digits = "0123456789abcdef";
@@ -58,7 +59,8 @@ std::array<std::byte, stream_record_bytes> encode(const stream_record& what) noe
                               .unused = {},
                               .owner = le32(what.owner),
                               .id = what.id.bytes,
-                              .inode = le64(what.inode)};
+                              .inode = le64(what.inode),
+                              .born = le64(what.born)};
     std::array<std::byte, stream_record_bytes> bytes;
     std::ranges::copy(bytes_of(record), bytes.begin());
     return bytes;
@@ -73,7 +75,8 @@ std::optional<stream_record> decode_stream_record(bytes_view bytes) noexcept {
     return stream_record{.kind = kind,
                          .owner = record->owner.value(),
                          .id = stream_id{.bytes = record->id},
-                         .inode = record->inode.value()};
+                         .inode = record->inode.value(),
+                         .born = record->born.value()};
 }
 
 result<std::optional<stream_record>> load_stream_record(const io::handle& open) noexcept {

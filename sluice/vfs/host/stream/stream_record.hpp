@@ -44,13 +44,16 @@ struct stream_record {
     stream_record_kind kind = stream_record_kind::reference;
     std::uint32_t owner = 0;  // the user ID of the file
     stream_id id{};
-    std::uint64_t inode = 0;  // that the file has
+    // The file: the number of its inode, and when it was created, in nanoseconds since 1970 (0: not
+    // known). The number alone is used again after the file was removed.
+    std::uint64_t inode = 0;
+    std::uint64_t born = 0;
 
     [[nodiscard]] friend constexpr bool operator==(const stream_record&,
                                                    const stream_record&) noexcept = default;
 };
 
-inline constexpr std::size_t stream_record_bytes = 32;
+inline constexpr std::size_t stream_record_bytes = 40;
 
 [[nodiscard]] std::array<std::byte, stream_record_bytes> encode(const stream_record& what) noexcept;
 /// Returns std::nullopt for another length, version or kind.

@@ -107,6 +107,7 @@ protected:
             EXPECT_EQ(code(done), 0);
             EXPECT_EQ(done->failed, 0U);
         }
+        EXPECT_THAT(lost(), IsEmpty());
         return stored();
     }
 

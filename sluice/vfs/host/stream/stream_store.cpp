@@ -51,26 +51,11 @@ result<io::path_handle> open_store(const io::path_handle& base) noexcept {
     return store;
 }
 
-// Creates a directory of a store, with its mark, or opens it. A crash may have left one without a
-// mark: it is marked now, because nothing is put into an unmarked one.
-result<io::directory_handle> make_directory(const io::path_handle& base, std::string_view name,
-                                            const stream_record& mark) noexcept {
-    auto made = io::directory_handle::open(base, name, io::mode::read, io::creation::if_needed,
-                                           stream_directory_bits);
-    if (not made) return failure(made.error());
-    const auto present = load_stream_record(*made);
-    if (not present) return failure(present.error());
-    if (*present) return made;
-    const auto marked = store_stream_record(*made, mark, record_storing::only_if_none);
-    if (not marked and marked.error().code() != EEXIST) return failure(marked.error());
-    return made;
-}
-
 result<io::path_handle> make_store(const io::path_handle& base) noexcept {
     auto store = open_store(base);
     if (store or not is_missing(store.error())) return store;
     const auto made =
-        make_directory(base, stream_store_name, stream_record{.kind = stream_record_kind::mark});
+        make_store_directory(base, stream_store_name, stream_record{.kind = stream_record_kind::mark});
     if (not made) {
         if (is_foreign(made.error()))
             return failure(error::with_path(EACCES, "open streams", stream_store_name));
@@ -102,7 +87,7 @@ result<std::optional<stream_directory::place>> open_lost(const io::path_handle& 
     auto lost = open_in(store, lost_streams_name, name);
     if (not lost or not*lost or not may_change) return lost;
     const std::string group = stream_group_of(id);
-    const auto above = make_directory(store, group, stream_record{.kind = stream_record_kind::mark});
+    const auto above = make_store_directory(store, group, stream_record{.kind = stream_record_kind::mark});
     if (not above) return failure(above.error());
     if (::renameat((*lost)->above.descriptor(), name.c_str(), above->descriptor(), name.c_str()) == 0 or
         errno == ENOENT or errno == ENOTEMPTY or errno == EEXIST)
@@ -110,13 +95,26 @@ result<std::optional<stream_directory::place>> open_lost(const io::path_handle& 
     return failure(error::last("restore streams"));
 }
 
+std::uint64_t nanoseconds_of(io::file_status::time_point when) noexcept {
+    return static_cast<std::uint64_t>(std::chrono::nanoseconds(when.time_since_epoch()).count());
+}
+
+// An account that may change a file, or see the names of its streams, may perhaps not read its
+// attributes.
+result<std::optional<stream_record>> load_reference(const io::handle& file) noexcept {
+    const as_process now;
+    return load_stream_record(file);
+}
+
 }  // namespace
 
 result<stream_file> stream_file::of(const io::handle& file) noexcept {
-    const auto status = io::status_of(file, io::stat_fields::inode | io::stat_fields::owner);
+    const auto status =
+        io::status_of(file, io::stat_fields::inode | io::stat_fields::owner | io::stat_fields::born);
     if (not status) return failure(status.error());
     return stream_file{.device = status->device,
                        .inode = status->inode,
+                       .born = status->born ? nanoseconds_of(*status->born) : 0,
                        .user_id = status->user_id,
                        .group_id = status->group_id};
 }
@@ -144,6 +142,9 @@ result<std::optional<stream_directory>> stream_store::find_in(const io::path_han
     // Without a mark, its creation was interrupted: it is empty.
     const bool is_marked = *mark and (*mark)->kind == stream_record_kind::mark and (*mark)->id == id;
     if (not is_marked) return std::nullopt;
+    const auto of_store = io::status_of(*store, io::stat_fields::inode);
+    if (not of_store) return failure(of_store.error());
+    (*found)->device = of_store->device;
     (*found)->store = std::move(*store);
     return stream_directory(std::move(**found), **mark, facts, is_in_memory(facts));
 }
@@ -166,28 +167,56 @@ std::vector<std::string> stream_store::directories_of(const io::handle& file) co
 result<std::optional<stream_directory>> stream_store::find(const io::handle& file, const stream_file& facts,
                                                            const stream_id& id) const {
     const as_process now;
-    auto in_root = find_in(tree_.store_base(), facts, id);
-    if (in_root and *in_root) return in_root;
+    auto best = find_in(tree_.store_base(), facts, id);
+    if (best and *best and (*best)->is_on_file_system_of_file()) return best;
     for (const std::string& each : directories_of(file)) {
         const auto base =
             io::path_handle::open(tree_.root(), each, io::confinement::beneath_one_mount_no_symlinks);
         if (not base) continue;  // it was renamed in between
         auto found = find_in(*base, facts, id);
-        if (found and *found) return found;
-        // EACCES: a user has put something else there, where nothing of the server is expected.
-        if (in_root and not found and found.error().code() != EACCES) in_root = failure(found.error());
+        if (found and *found) {
+            // A snapshot contains the streams as they were at its time.
+            if ((*found)->is_on_file_system_of_file()) return found;
+            if (not best or not*best) best = std::move(found);
+        } else if (best and not*best and not found and found.error().code() != EACCES) {
+            // EACCES: a user has put something else there, where nothing of the server is expected.
+            best = failure(found.error());
+        }
     }
-    return in_root;  // none, or why it is not known
+    return best;  // one to copy, none, or why it is not known
+}
+
+std::size_t stream_store::count(const io::handle& file, const stream_file& facts, const stream_id& id) const {
+    const as_process now;
+    std::size_t directories = 0;
+    const auto count_in = [&](const io::path_handle& base) {
+        const auto found = find_in(base, facts, id);
+        if (found and *found and (*found)->is_on_file_system_of_file()) ++directories;
+    };
+    count_in(tree_.store_base());
+    for (const std::string& each : directories_of(file)) {
+        const auto base =
+            io::path_handle::open(tree_.root(), each, io::confinement::beneath_one_mount_no_symlinks);
+        if (base) count_in(*base);
+    }
+    return directories;
+}
+
+// The owner decides which copies may use the streams, and whose quota they count in.
+void stream_store::follow_owner(stream_directory& streams, const stream_file& facts) const {
+    if (tree_.options.read_only or not streams.is_own() or streams.mark().owner == facts.user_id) return;
+    (void)streams.claim();  // otherwise the next lookup tries again
 }
 
 result<std::optional<stream_directory>> stream_store::find(const io::handle& file) const {
-    const auto record = load_stream_record(file);
+    const auto record = load_reference(file);
     if (not record) return failure(record.error());
     if (not*record or (*record)->kind != stream_record_kind::reference) return std::nullopt;
     const auto facts = stream_file::of(file);
     if (not facts) return failure(facts.error());
     auto found = find(file, *facts, (*record)->id);
     if (not found or not*found) return found;
+    follow_owner(**found, *facts);
     // A file that refers to streams of another must have the same owner: a user who knows the
     // reference cannot read them by a file of their own.
     const bool may_use = (*found)->is_own() or (*found)->mark().owner == facts->user_id;
@@ -202,15 +231,16 @@ result<io::path_handle> stream_store::base_of(const io::handle& file, const stre
     constexpr auto limit = io::confinement::beneath_one_mount_no_symlinks;
     const auto device_of_base = io::status_of(tree_.store_base(), io::stat_fields::inode);
     if (not device_of_base) return failure(device_of_base.error());
-    if (facts.device != device_of_base->device) {
-        for (const std::string& each : directories_of(file)) {
-            auto base = io::path_handle::open(tree_.root(), each, limit);
-            const auto status = base ? io::status_of(*base, io::stat_fields::inode)
-                                     : result<io::file_status>(failure(base.error()));
-            if (status and status->device == facts.device) return base;
-        }
+    if (facts.device == device_of_base->device) return io::path_handle::open(tree_.store_base(), ".", limit);
+    for (const std::string& each : directories_of(file)) {
+        auto base = io::path_handle::open(tree_.root(), each, limit);
+        const auto status = base ? io::status_of(*base, io::stat_fields::inode)
+                                 : result<io::file_status>(failure(base.error()));
+        if (status and status->device == facts.device) return base;
     }
-    return io::path_handle::open(tree_.store_base(), ".", limit);
+    // Such as a single file that is mounted. In the store of another file system, its streams would
+    // not be its own.
+    return failure({EOPNOTSUPP, "create streams", file.descriptor()});
 }
 
 result<stream_directory> stream_store::create_for(const io::handle& file, const stream_file& facts,
@@ -220,27 +250,28 @@ result<stream_directory> stream_store::create_for(const io::handle& file, const 
     if (not base) return failure(base.error());
     auto store = make_store(*base);
     if (not store) return failure(store.error());
-    auto group = make_directory(*store, stream_group_of(id), stream_record{.kind = stream_record_kind::mark});
+    auto group =
+        make_store_directory(*store, stream_group_of(id), stream_record{.kind = stream_record_kind::mark});
     if (not group) return failure(group.error());
-    const stream_record mark{
-        .kind = stream_record_kind::mark, .owner = facts.user_id, .id = id, .inode = facts.inode};
-    auto made = make_directory(*group, id.text(), mark);
+    const stream_record mark = facts.record(stream_record_kind::mark, id);
+    auto made = make_store_directory(*group, id.text(), mark);
     if (not made) return failure(made.error());
     const auto present = load_stream_record(*made);
     if (not present) return failure(present.error());
     // Not if it belongs to another file, which has created it in between.
-    const bool is_own = *present and (*present)->id == id and (*present)->inode == facts.inode;
+    const bool is_own = *present and (*present)->id == id and facts.is_described_by(**present);
     if (not is_own) return failure({EAGAIN, "create streams"});
     return stream_directory({.store = std::move(*store),
                              .above = std::move(*group),
                              .itself = std::move(*made),
-                             .name = id.text()},
+                             .name = id.text(),
+                             .device = facts.device},
                             **present, facts, is_in_memory(facts));
 }
 
 result<stream_directory> stream_store::separate(const io::handle& file, const stream_file& facts,
                                                 const stream_record& replaced,
-                                                const stream_directory* other) const {
+                                                const copied_streams& copied) const {
     const stream_id id = stream_id::create(tree_.random());
     auto fresh = create_for(file, facts, id);
     if (not fresh) return fresh;
@@ -260,14 +291,14 @@ result<stream_directory> stream_store::separate(const io::handle& file, const st
         locked = std::move(*store);
         lock_streams(*locked);
     }
-    const auto present = load_stream_record(file);
+    const auto present = load_reference(file);
     if (not present) return refuse(present.error());
     if (*present != replaced) return refuse({EAGAIN, "separate streams"});
-    if (other != nullptr) {
-        if (const auto copied = fresh->copy_from(*other); not copied) return refuse(copied.error());
+    if (copied.from != nullptr) {
+        const auto done = fresh->copy_from(*copied.from, copied.except);
+        if (not done) return refuse(done.error());
     }
-    const stream_record reference{
-        .kind = stream_record_kind::reference, .owner = facts.user_id, .id = id, .inode = facts.inode};
+    const stream_record reference = facts.record(stream_record_kind::reference, id);
     if (const auto stored = store_stream_record(file, reference, record_storing::replace); not stored)
         return refuse(stored.error());
     return fresh;
@@ -275,27 +306,30 @@ result<stream_directory> stream_store::separate(const io::handle& file, const st
 
 // The directory of a file that has a reference already.
 result<stream_directory> stream_store::open_or_separate(const io::handle& file, const stream_file& facts,
-                                                        const stream_record& reference) const {
+                                                        const stream_record& reference,
+                                                        std::string_view removed) const {
     auto found = find(file, facts, reference.id);
     if (not found) return failure(found.error());
-    if (*found and (*found)->is_own()) return std::move(**found);
-    if (not*found and reference.inode == facts.inode) return create_for(file, facts, reference.id);
+    if (*found and (*found)->is_own()) {
+        follow_owner(**found, facts);
+        return std::move(**found);
+    }
+    if (not*found and facts.is_described_by(reference)) return create_for(file, facts, reference.id);
     const bool may_use = *found and (*found)->mark().owner == facts.user_id;
-    return separate(file, facts, reference, may_use ? &**found : nullptr);
+    return separate(file, facts, reference, {.from = may_use ? &**found : nullptr, .except = removed});
 }
 
-result<stream_directory> stream_store::find_or_create(const io::handle& file) const {
+result<stream_directory> stream_store::find_or_create(const io::handle& file,
+                                                      std::string_view removed) const {
     const auto facts = stream_file::of(file);
     if (not facts) return failure(facts.error());
     result<stream_directory> made = failure({EAGAIN, "create streams"});
     for (unsigned attempt = 0; attempt != limits::lookup_attempts_max; ++attempt) {
-        const auto record = load_stream_record(file);
+        const auto record = load_reference(file);
         if (not record) return failure(record.error());
         if (not*record) {
-            const stream_record fresh{.kind = stream_record_kind::reference,
-                                      .owner = facts->user_id,
-                                      .id = stream_id::create(tree_.random()),
-                                      .inode = facts->inode};
+            const stream_record fresh =
+                facts->record(stream_record_kind::reference, stream_id::create(tree_.random()));
             const auto stored = store_stream_record(file, fresh, record_storing::only_if_none);
             if (not stored and stored.error().code() != EEXIST) return failure(stored.error());
             made = stored ? create_for(file, *facts, fresh.id)
@@ -303,7 +337,7 @@ result<stream_directory> stream_store::find_or_create(const io::handle& file) co
         } else if ((*record)->kind != stream_record_kind::reference) {
             return failure({EACCES, "create streams", file.descriptor()});
         } else {
-            made = open_or_separate(file, *facts, **record);
+            made = open_or_separate(file, *facts, **record, removed);
         }
         if (made) return made;
         const int code = made.error().code();
@@ -315,16 +349,30 @@ result<stream_directory> stream_store::find_or_create(const io::handle& file) co
 
 // --- removal
 
-bool stream_store::remove_empty(const io::path_handle& directory) noexcept {
+bool stream_store::remove_empty(const io::path_handle& directory) const noexcept {
     const as_process now;
     const auto store = open_store(directory);
     if (not store) return false;
     const auto listed = io::directory_handle::open(*store, ".");
     if (not listed) return false;
-    for_each_entry(*listed, io::stat_fields::none, [&](const io::directory_entry& group) {
+    if (const auto lost = io::directory_handle::open(*store, lost_streams_name)) move_lost_from(*lost);
+    (void)for_each_entry(*listed, io::stat_fields::none, [&](const io::directory_entry& group) {
         (void)::unlinkat(store->descriptor(), group.name.data(), AT_REMOVEDIR);
     });
     return ::unlinkat(directory.descriptor(), std::string(stream_store_name).c_str(), AT_REMOVEDIR) == 0;
+}
+
+// Lost streams must not keep a directory that clients see as empty.
+void stream_store::move_lost_from(const io::directory_handle& lost) const noexcept {
+    const auto root = make_root();
+    const auto to = root ? make_store_directory(*root, lost_streams_name, {.kind = stream_record_kind::mark})
+                         : result<io::directory_handle>(failure(root.error()));
+    if (not to) return;
+    std::vector<std::string> names;
+    (void)for_each_entry(lost, io::stat_fields::none,
+                         [&](const io::directory_entry& each) { names.emplace_back(each.name); });
+    for (const std::string& each : names)
+        (void)::renameat(lost.descriptor(), each.c_str(), to->descriptor(), each.c_str());
 }
 
 std::optional<error> stream_store::problem() const {
@@ -343,6 +391,11 @@ result<io::path_handle> stream_store::open_root() const {
     return open_store(tree_.store_base());
 }
 
+result<io::path_handle> stream_store::make_root() const {
+    const as_process now;
+    return make_store(tree_.store_base());
+}
+
 outlived_streams::outlived_streams(const host_tree& tree, const io::handle& file) noexcept : file_(file) {
     if (not tree.keeps_attributes) return;
     const as_process now;  // a user who may remove a file may perhaps not read its attributes
@@ -350,10 +403,10 @@ outlived_streams::outlived_streams(const host_tree& tree, const io::handle& file
     if (found and *found and (*found)->is_own()) found_ = std::move(*found);
 }
 
-void outlived_streams::remove_if_unused() noexcept {
+void outlived_streams::retire_if_unused() noexcept {
     if (not found_) return;
     const auto status = io::status_of(file_, io::stat_fields::links);
-    if (status and status->links == 0) found_->remove_all();
+    if (status and status->links == 0) found_->retire();
 }
 
 }  // namespace sluice::vfs

@@ -24,11 +24,21 @@ class host_tree;
 struct stream_file {
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
+    std::uint64_t born = 0;  // as in stream_record
     std::uint32_t user_id = 0;
     std::uint32_t group_id = 0;
 
     /// Errors: EIO. Blocks: for the file system.
     [[nodiscard]] static result<stream_file> of(const io::handle& file) noexcept;
+
+    /// Returns the record that describes it.
+    [[nodiscard]] stream_record record(stream_record_kind kind, const stream_id& id) const noexcept {
+        return {.kind = kind, .owner = user_id, .id = id, .inode = inode, .born = born};
+    }
+    /// Returns whether a record was made for it, if the record is of its file system.
+    [[nodiscard]] bool is_described_by(const stream_record& record) const noexcept {
+        return record.inode == inode and record.born == born;
+    }
 };
 
 /// The directory of one file's large streams, open. Its calls have the identity of the process.
@@ -43,6 +53,7 @@ public:
         io::path_handle above;
         io::directory_handle itself;  // for listing
         std::string name;             // of itself in `above`
+        std::uint64_t device = 0;     // that the store is on
     };
     stream_directory(place where, const stream_record& mark, const stream_file& file,
                      bool is_in_memory) noexcept
@@ -50,18 +61,24 @@ public:
           above_(std::move(where.above)),
           itself_(std::move(where.itself)),
           name_(std::move(where.name)),
+          device_(where.device),
           mark_(mark),
           file_(file),
           is_in_memory_(is_in_memory) {}
 
     /// Returns whether the streams were made for this file. Otherwise it is a copy of theirs, and
-    /// must not change them.
-    [[nodiscard]] bool is_own() const noexcept { return mark_.inode == file_.inode; }
+    /// must not change them. A file in a snapshot of a file system is such a copy, although its
+    /// inode has the number and the times of the original.
+    [[nodiscard]] bool is_own() const noexcept {
+        return is_on_file_system_of_file() and file_.is_described_by(mark_);
+    }
+    [[nodiscard]] bool is_on_file_system_of_file() const noexcept { return device_ == file_.device; }
     [[nodiscard]] const stream_record& mark() const noexcept { return mark_; }
     /// Returns the open directories that lead to it.
     [[nodiscard]] const io::path_handle& store() const noexcept { return store_; }
     [[nodiscard]] const io::path_handle& above() const noexcept { return above_; }
-    /// Makes the streams those of this file, which no other one may use. Errors: EIO.
+    /// Makes the streams those of this file, which no other one may use, and of its owner. Errors:
+    /// EIO. Complexity: linear in the streams.
     [[nodiscard]] result<void> claim();
 
     /// Returns the streams, in no order. Complexity: linear in them.
@@ -75,7 +92,8 @@ public:
 
     enum class existing : bool { refuse, empty };
     /// Creates a stream, with the owner of the file, or empties an existing one. Errors: EEXIST;
-    /// ENOENT if this directory was removed.
+    /// ENOENT if this directory was removed; ENOSPC if it has limits::large_streams_per_file_max
+    /// others. Complexity: linear in the streams.
     [[nodiscard]] result<io::file_handle> create(std::string_view stream, existing found) const;
     /// Renames a stream; replaces another one. Errors: ENOENT.
     [[nodiscard]] result<void> rename(std::string_view stream, std::string_view to) const;
@@ -87,21 +105,29 @@ public:
     void lock() const noexcept;
     /// Makes the names of the streams, of the directory and of those above it durable.
     [[nodiscard]] result<void> barrier() const;
-    /// Copies all streams of another directory, durably. Errors: EEXIST.
-    [[nodiscard]] result<void> copy_from(const stream_directory& other) const;
+    /// Copies the streams of another directory, except the one named, durably. Errors: EEXIST.
+    [[nodiscard]] result<void> copy_from(const stream_directory& other, std::string_view except) const;
 
-    /// Removes the directory if it has no stream. Does nothing on errors.
-    void remove_if_empty() const noexcept;
+    /// Removes the directory if it has no stream. Returns whether it did; does nothing on errors.
+    bool remove_if_empty() const noexcept;
     /// Removes the directory with all streams, as far as that is possible.
     void remove_all() const noexcept;
+    /// Moves the directory of a file that was removed to `lost`, where copies of the file find the
+    /// streams. Removes it if it has none. Does nothing on errors.
+    void retire() const noexcept;
 
 private:
     [[nodiscard]] result<io::file_handle> open_file(std::string_view stream, int flags) const;
+    [[nodiscard]] result<io::file_handle> create_file(std::string_view stream, existing found) const;
+    // Makes a file of the directory one of the file's owner.
+    [[nodiscard]] result<void> assign(const io::file_handle& stream, const stream_record& mark) const;
+    [[nodiscard]] result<void> check_room(std::string_view stream) const;
 
     io::path_handle store_;
     io::path_handle above_;
     io::directory_handle itself_;
     std::string name_;
+    std::uint64_t device_;
     stream_record mark_;
     stream_file file_;
     bool is_in_memory_;
@@ -118,16 +144,20 @@ class stream_store {
 public:
     explicit stream_store(const host_tree& tree) noexcept : tree_(tree) {}
 
-    /// Finds the directory of a file's streams; std::nullopt if it has none.
+    /// Finds the directory of a file's streams; std::nullopt if it has none. The streams follow a
+    /// change of the file's owner now.
     [[nodiscard]] result<std::optional<stream_directory>> find(const io::handle& file) const;
     /// The same for a caller that may change the streams: creates the directory if there is none,
     /// and one with copies if the file is a copy of another. Errors: ENOSPC, also if the attribute
-    /// does not fit; EPERM, EROFS, EOPNOTSUPP. Complexity: for a copy, linear in its large streams.
-    [[nodiscard]] result<stream_directory> find_or_create(const io::handle& file) const;
+    /// does not fit; EPERM, EROFS; EOPNOTSUPP, also if no directory that leads to the file is on
+    /// its file system. Complexity: for a copy, linear in its large streams; the stream `removed`
+    /// is not copied.
+    [[nodiscard]] result<stream_directory> find_or_create(const io::handle& file,
+                                                          std::string_view removed = {}) const;
 
-    /// Removes the store in an open directory if no stream is in it. Returns whether one was
-    /// removed.
-    [[nodiscard]] static bool remove_empty(const io::path_handle& directory) noexcept;
+    /// Removes the store in an open directory if no stream of a file is in it; streams in its
+    /// `lost` are moved to that of the volume's root. Returns whether one was removed.
+    [[nodiscard]] bool remove_empty(const io::path_handle& directory) const noexcept;
     /// Returns the reason why streams cannot be stored outside of attributes: the store in the
     /// volume's root is not usable, or cannot be created. std::nullopt if there is none.
     [[nodiscard]] std::optional<error> problem() const;
@@ -136,32 +166,47 @@ public:
 
     /// Opens the store of the volume's root. Errors: ENOENT.
     [[nodiscard]] result<io::path_handle> open_root() const;
+    /// The same; creates it if there is none.
+    [[nodiscard]] result<io::path_handle> make_root() const;
     /// Finds the directory that a record names, whether the file may use it or not.
     [[nodiscard]] result<std::optional<stream_directory>> find(const io::handle& file,
                                                                const stream_file& facts,
                                                                const stream_id& id) const;
-    /// Gives a copied file a directory of its own, with copies of the streams of `other`, which may
-    /// be null. `replaced` is the file's present record. Errors: also EAGAIN if it has changed.
+    /// Returns in how many stores of the file's file system it has a directory. Only the first is
+    /// used.
+    [[nodiscard]] std::size_t count(const io::handle& file, const stream_file& facts,
+                                    const stream_id& id) const;
+    /// The streams that a copied file gets: those of a directory, or none if it is null.
+    struct copied_streams {
+        const stream_directory* from = nullptr;
+        std::string_view except{};
+    };
+    /// Gives a copied file a directory of its own, with copies of streams. `replaced` is the file's
+    /// present record. Errors: also EAGAIN if it has changed.
     [[nodiscard]] result<stream_directory> separate(const io::handle& file, const stream_file& facts,
                                                     const stream_record& replaced,
-                                                    const stream_directory* other) const;
+                                                    const copied_streams& copied) const;
 
 private:
     [[nodiscard]] result<std::optional<stream_directory>> find_in(const io::path_handle& base,
                                                                   const stream_file& facts,
                                                                   const stream_id& id) const;
     [[nodiscard]] result<stream_directory> open_or_separate(const io::handle& file, const stream_file& facts,
-                                                            const stream_record& reference) const;
+                                                            const stream_record& reference,
+                                                            std::string_view removed) const;
+    void follow_owner(stream_directory& streams, const stream_file& facts) const;
     [[nodiscard]] result<stream_directory> create_for(const io::handle& file, const stream_file& facts,
                                                       const stream_id& id) const;
     [[nodiscard]] result<io::path_handle> base_of(const io::handle& file, const stream_file& facts) const;
     [[nodiscard]] std::vector<std::string> directories_of(const io::handle& file) const;
     [[nodiscard]] bool is_in_memory(const stream_file& facts) const noexcept;
+    void move_lost_from(const io::directory_handle& lost) const noexcept;
 
     const host_tree& tree_;
 };
 
-/// The large streams of a file that is about to lose a name: they are removed with its last one.
+/// The large streams of a file that is about to lose a name: with its last one, they are moved to
+/// `lost`, because a copy of the file may refer to them.
 ///
 /// Thread safety: one thread. Lifetime: the file outlives it. Blocks: for the file system, in both.
 class outlived_streams {
@@ -173,8 +218,8 @@ public:
     outlived_streams& operator=(const outlived_streams&) = delete;
     ~outlived_streams() = default;
 
-    /// Removes them if the file has no name any more.
-    void remove_if_unused() noexcept;
+    /// Moves them if the file has no name any more.
+    void retire_if_unused() noexcept;
 
 private:
     const io::handle& file_;

@@ -1,8 +1,11 @@
 #include "sluice/vfs/host/stream/stream_store_names.hpp"
 
+#include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <cerrno>
+#include <cstdio>
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/vfs/host/host_name.hpp"
@@ -31,12 +34,39 @@ bool leads_into_stream_store(std::string_view host_path) noexcept {
 
 bool is_in_stream_store(const io::handle& open, const io::file_status& status) noexcept {
     const bool may_be =
-        (status.type == io::file_type::directory and status.permission_bits == stream_directory_bits) or
+        (status.type == io::file_type::directory and
+         (status.permission_bits & ~inherited_directory_bits) == stream_directory_bits) or
         (status.type == io::file_type::regular and status.permission_bits == stream_file_bits);
     if (not may_be) return false;
     const auto record = load_stream_record(open);
     // An account that may not read the mark could not use the object either.
     return not record or (*record and (*record)->kind == stream_record_kind::mark);
+}
+
+result<io::directory_handle> make_store_directory(const io::path_handle& base, std::string_view name,
+                                                  const stream_record& mark) noexcept {
+    auto made = io::directory_handle::open(base, name, io::mode::read, io::creation::if_needed,
+                                           stream_directory_bits);
+    if (not made) return failure(made.error());
+    const auto present = load_stream_record(*made);
+    if (not present) return failure(present.error());
+    if (*present) return made;
+    const auto marked = store_stream_record(*made, mark, record_storing::only_if_none);
+    if (not marked and marked.error().code() != EEXIST) return failure(marked.error());
+    return made;
+}
+
+result<void> move_to_lost(const io::path_handle& store, const stream_id& id) {
+    const std::string name = id.text();
+    const auto lost = make_store_directory(store, lost_streams_name, {.kind = stream_record_kind::mark});
+    if (not lost) return failure(lost.error());
+    const auto above = io::path_handle::open(store, stream_group_of(id));
+    if (not above) return failure(above.error());
+    // The time first: a crash between the steps must not make it look old.
+    if (::utimensat(above->descriptor(), name.c_str(), nullptr, AT_SYMLINK_NOFOLLOW) == 0 and
+        ::renameat(above->descriptor(), name.c_str(), lost->descriptor(), name.c_str()) == 0)
+        return {};
+    return failure(error::with_path(errno, "move to lost", name));
 }
 
 void lock_streams(const io::directory_handle& directory) noexcept {

@@ -33,10 +33,23 @@ inline constexpr unsigned stream_file_bits = 01600;
 inline constexpr std::string_view lost_streams_name = "lost";
 inline constexpr char stream_name_prefix = '=';
 
+/// Directories inherit the set-group-ID bit, whatever mode they are created with.
+inline constexpr unsigned inherited_directory_bits = 02000;
+
 /// Returns the directory in the store that contains the directory of an ID.
 [[nodiscard]] inline std::string stream_group_of(const stream_id& id) {
     return id.text().substr(0, 2);
 }
+
+/// Creates a directory of a store, with its mark, or opens it. A crash may have left one without a
+/// mark: it gets it now, because nothing is stored in an unmarked one. Errors: those of
+/// io::directory_handle and store_stream_record.
+[[nodiscard]] result<io::directory_handle> make_store_directory(const io::path_handle& base,
+                                                                std::string_view name,
+                                                                const stream_record& mark) noexcept;
+/// Moves the directory of an ID to `lost`, and sets its modification time to the present time.
+/// Errors: ENOENT; ENOTEMPTY if `lost` has one of this ID.
+[[nodiscard]] result<void> move_to_lost(const io::path_handle& store, const stream_id& id);
 
 /// Waits for a lock of a directory, which ends when it is closed. Does nothing on file systems
 /// without such locks.

@@ -130,6 +130,35 @@ TEST_F(stream_store_test, is_not_reached_by_links_whatever_they_are_called) {
         if (next->name == "store" or next->name == "stream") EXPECT_TRUE(next->leads_nowhere) << next->name;
 }
 
+TEST_F(stream_store_test, is_not_reached_in_a_directory_that_gives_its_group_to_new_ones) {
+    ASSERT_EQ(::chmod(scratch.path().c_str(), 02770), 0);
+    put("f", "s", large);
+    ASSERT_EQ(bits(scratch.path_of(".sluice-streams")), 03700U) << "the bit is inherited";
+    const fs::path directory = directory_of("f");
+    fs::create_symlink(".sluice-streams", scratch.path_of("store"));
+    fs::create_symlink(fs::relative(directory, scratch.path()), scratch.path_of("directory"));
+    for (const std::string path : {"store", "directory", "directory/=s"})
+        EXPECT_EQ(find(path), ENOENT) << path;
+    for (const std::string path : {"store", "directory"}) {
+        EXPECT_EQ(code(volume->find_directory(path)), ENOENT) << path;
+        EXPECT_EQ(code(volume->create(path + "/x", {})), ENOTDIR) << path;
+    }
+    EXPECT_EQ(content("f", "s"), large);
+}
+
+TEST_F(stream_store_test, is_not_reached_by_a_short_name) {
+    reopen({.short_names = true});
+    put("f", "s", large);
+    const std::string inside = directory_of("f").parent_path().filename().string();
+    EXPECT_EQ(find("SLUICE~1"), ENOENT);
+    EXPECT_EQ(find("SLUICE~1/" + inside), ENOENT);
+    EXPECT_EQ(code(volume->find_directory("SLUICE~1")), ENOENT);
+    EXPECT_EQ(code(volume->create("SLUICE~1", {})), EACCES);
+    EXPECT_EQ(code(volume->create("SLUICE~1/x", {})), ENOTDIR);
+    EXPECT_EQ(code(at("f")->names()->rename("SLUICE~1", when_taken::replace)), EACCES);
+    EXPECT_EQ(content("f", "s"), large);
+}
+
 TEST_F(stream_store_test, does_not_hide_files_that_only_look_like_its_own) {
     scratch.write("sticky", "x");
     ASSERT_EQ(::chmod(scratch.path_of("sticky").c_str(), 01600), 0);

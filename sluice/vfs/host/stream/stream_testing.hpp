@@ -92,14 +92,17 @@ protected:
         std::ranges::sort(found);
         return found;
     }
-    /// Returns the files in the stores of the directory, without their directories, sorted.
-    [[nodiscard]] std::vector<std::string> stored() const {
-        std::vector<std::string> found;
-        for (const auto& each : std::filesystem::recursive_directory_iterator(scratch.path()))
-            if (each.is_regular_file() and each.path().filename().string().starts_with('='))
-                found.push_back(each.path().filename().string());
-        std::ranges::sort(found);
-        return found;
+    /// Returns the files in the stores of the directory, without their directories, sorted: those
+    /// that are not in `lost`, or those that are.
+    [[nodiscard]] std::vector<std::string> stored() const { return stored(false); }
+    [[nodiscard]] std::vector<std::string> lost() const { return stored(true); }
+    /// Gives a new file the reference of another, as a copy with attributes does.
+    void copy_reference(const std::string& from, const std::string& to) const {
+        const auto original = io::file_handle::open({}, scratch.path_of(from)).value();
+        scratch.write(to, "");
+        const auto copy = io::file_handle::open({}, scratch.path_of(to), io::mode::write).value();
+        ASSERT_TRUE(
+            store_stream_record(copy, load_stream_record(original).value().value(), record_storing::replace));
     }
     /// Returns the directory in which the large streams of a file are.
     [[nodiscard]] std::filesystem::path directory_of(const std::string& name) const {
@@ -110,6 +113,18 @@ protected:
         return std::filesystem::path(scratch.path()) / ".sluice-streams" / id.substr(0, 2) / id;
     }
 
+private:
+    [[nodiscard]] std::vector<std::string> stored(bool is_lost) const {
+        std::vector<std::string> found;
+        for (const auto& each : std::filesystem::recursive_directory_iterator(scratch.path()))
+            if (each.is_regular_file() and each.path().filename().string().starts_with('=') and
+                each.path().string().contains("/lost/") == is_lost)
+                found.push_back(each.path().filename().string());
+        std::ranges::sort(found);
+        return found;
+    }
+
+protected:
     io::test_directory scratch;
     std::unique_ptr<io::io_multiplexer> multiplexer = io::make_epoll_multiplexer().value();
     std::unique_ptr<host_volume> volume = host_volume::open(*multiplexer, scratch.path()).value();
