@@ -149,8 +149,8 @@ result<std::vector<std::byte>> load_attribute(const io::handle& open, const std:
 }
 
 result<void> store_attribute(const io::handle& open, const std::string& attribute,
-                             std::span<const std::byte> value) noexcept {
-    const auto done = io::store_xattr(open, attribute, value);
+                             std::span<const std::byte> value, io::xattr_creation create) noexcept {
+    const auto done = io::store_xattr(open, attribute, value, create);
     if (done) return {};
     const int code = done.error().code();
     // The value exceeds the limit of all file systems, or of this one: the client gets ENOSPC.
@@ -164,7 +164,12 @@ result<small_streams> list_small_streams(const io::handle& open) {
         found.has_reference = found.has_reference or each == streams_attribute;
         if (not each.starts_with(stream_prefix) or each.size() == stream_prefix.size()) return;
         const auto size = io::xattr_bytes(open, each);
-        if (not size) return;  // removed in the meantime
+        if (not size) {
+            // Removed in the meantime, or moved to the store; then the reference may be newer than
+            // the list.
+            found.has_reference = true;
+            return;
+        }
         found.streams.push_back({.name = std::string(each.substr(stream_prefix.size())),
                                  .size_bytes = *size,
                                  .allocated_bytes = *size});

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "sluice/io/path/xattr.hpp"
 #include "sluice/vfs/host/host_metadata.hpp"
 #include "sluice/vfs/host/stream/stream_record.hpp"
 #include "sluice/vfs/node_attached.hpp"
@@ -20,9 +21,11 @@ namespace sluice::vfs {
 /// Returns the value of the attribute with exactly this name. Errors: ENOENT, EIO.
 [[nodiscard]] result<std::vector<std::byte>> load_attribute(const io::handle& open,
                                                             const std::string& attribute);
-/// Errors: ENOSPC, also for a value that is too large for the file system; EDQUOT, EROFS, EPERM.
-[[nodiscard]] result<void> store_attribute(const io::handle& open, const std::string& attribute,
-                                           std::span<const std::byte> value) noexcept;
+/// Errors: ENOSPC, also for a value that is too large for the file system; EDQUOT, EROFS, EPERM;
+/// EEXIST and ENODATA as `create` requests.
+[[nodiscard]] result<void> store_attribute(
+    const io::handle& open, const std::string& attribute, std::span<const std::byte> value,
+    io::xattr_creation create = io::xattr_creation::if_needed) noexcept;
 
 /// The streams of a file that are attributes, and whether it refers to others.
 struct small_streams {

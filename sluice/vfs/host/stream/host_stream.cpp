@@ -51,13 +51,17 @@ result<std::optional<stored_stream>> find_stream(const host_tree& tree, const io
 }
 
 // Creates an empty stream: an attribute, or a file if the file has no room for one more attribute.
-result<void> create_stream(const host_tree& tree, const io::handle& file, std::string_view name) {
-    const auto made = store_attribute(file, attribute_of(name), {});
+// Another server may have created it meanwhile: then it keeps its content.
+result<void> create_stream(const host_tree& tree, const io::handle& file, const stream_request& wanted) {
+    const std::string_view name = wanted.name;
+    const auto made = store_attribute(file, attribute_of(name), {}, io::xattr_creation::only_if_not_exist);
+    if (not made and made.error().code() == EEXIST and not wanted.exclusive) return {};
     if (made or made.error().code() != ENOSPC) return made;
     const auto directory = stream_store(tree).find_or_create(file);
     if (not directory) return failure(directory.error());
     const auto created = directory->create(name, stream_directory::existing::refuse);
-    if (not created and created.error().code() != EEXIST) return failure(created.error());
+    const bool is_there = not created and created.error().code() == EEXIST and not wanted.exclusive;
+    if (not created and not is_there) return failure(created.error());
     return {};
 }
 
@@ -73,7 +77,7 @@ result<node_ptr> open_host_stream(host_tree& tree, const io::handle& file, file_
     if (not*found) {
         if (not wanted.create) return failure(error::with_path(ENOENT, "find stream", wanted.name));
         if (const auto may = tree.may_change(); not may) return failure(may.error());
-        if (const auto made = create_stream(tree, file, wanted.name); not made) return failure(made.error());
+        if (const auto made = create_stream(tree, file, wanted); not made) return failure(made.error());
     }
     io::handle held(
         {.descriptor = ::fcntl(file.descriptor(), F_DUPFD_CLOEXEC, 0), .kind = io::handle_kind::path});
@@ -183,8 +187,10 @@ result<void> host_stream::rename_small(std::string_view name, std::span<const st
                                        const replaced_stream& replaced) {
     const std::string wanted = attribute_of(name);
     if (const auto done = store_attribute(file_, wanted, bytes); not done) return done;
+    const bool is_exchanged = replaced.name == name and not replaced.is_large;
     const auto refuse = [&](const error& why) {
-        (void)io::remove_xattr(file_, wanted);  // or there would be two names of one stream
+        // Or there would be two names of one stream. But a stream that had this name is not lost.
+        if (not is_exchanged) (void)io::remove_xattr(file_, wanted);
         return failure(why);
     };
     if (not replaced.name.empty() and not replaced.is_large and replaced.name != name) {
@@ -238,7 +244,7 @@ result<bool> host_stream::remove_large(std::string_view name) {
     if (not spelled) return failure(spelled.error());
     if (not*spelled or **spelled != name) return false;
     if (not(*found)->is_own()) {
-        auto own = stream_store(tree_).find_or_create(file_);
+        auto own = stream_store(tree_).find_or_create(file_, name);  // which has no copy of it
         if (not own) return failure(own.error());
         *found = std::move(*own);
     }

@@ -271,9 +271,9 @@ io::task<result<void>> host_stream::co_write(std::span<const std::byte> from, st
                                              io::call_withdrawal* by) noexcept {
     const auto call = [=, this] { return write_at(from, offset); };
     if (large() != nullptr) return co_write_by(tree_, domain(), from.size(), by, call);
-    // A stream that becomes large waits for a device.
-    if (exceeds(offset, from.size(), limits::inline_stream_bytes_max)) return co_offload(call, by);
-    return co_run(call, by);
+    // A stream that becomes large waits for a device, and for other servers. Whether it does is
+    // known only when the attributes are full.
+    return co_offload(call, by);
 }
 
 result<void> host_stream::write_here(std::span<const std::byte> from, std::uint64_t offset) noexcept {
@@ -300,10 +300,13 @@ result<void> host_stream::write_at(std::span<const std::byte> from, std::uint64_
     return write_large(**file, from, offset);
 }
 
-// Stores the content of a small stream. Errors: ENOSPC also if it has to become large.
+// Stores the content of a small stream. Errors: ENOSPC also if it has to become large, or another
+// server has made it large: an attribute that is created then would hide it.
 result<void> host_stream::store_small(std::span<const std::byte> bytes) {
     if (bytes.size() > limits::inline_stream_bytes_max) return failure({ENOSPC, "store stream"});
-    return store_attribute(file_, attribute(), bytes);
+    const auto stored = store_attribute(file_, attribute(), bytes, io::xattr_creation::replace_existing);
+    if (not stored and stored.error().code() == ENODATA) return failure({ENOSPC, "store stream"});
+    return stored;
 }
 
 result<void> host_stream::write_large(io::file_handle& file, std::span<const std::byte> from,

@@ -92,6 +92,25 @@ TEST_F(host_streams, can_be_many_although_attributes_have_little_room) {
         EXPECT_EQ(content("f", "stream " + std::to_string(i)), std::string(500, 'x')) << i;
 }
 
+TEST_F(host_streams, are_limited_in_number) {
+    put("f", "s", large);
+    const std::string directory = fs::relative(directory_of("f"), scratch.path()).string();
+    for (std::size_t i = 1; i != limits::large_streams_per_file_max; ++i)
+        scratch.write(directory + "/=" + std::to_string(i), "");
+    EXPECT_EQ(code(write(*stream("f", "one more"), large)), ENOSPC);
+    EXPECT_EQ(content("f", "one more"), "") << "small streams do not count";
+    ASSERT_EQ(code(stream("f", "1")->names()->remove()), 0);
+    EXPECT_EQ(code(write(*stream("f", "one more"), large)), 0);
+    EXPECT_EQ(code(write(*stream("f", "s"), large)), 0) << "one of them";
+}
+
+TEST_F(host_streams, never_grow_out_of_their_attribute_on_a_loop) {
+    const auto one = stream("f", "s");
+    ASSERT_EQ(volume->domain().figures().threads, 0U);
+    ASSERT_EQ(code(write(*one, "small")), 0);
+    EXPECT_EQ(volume->domain().figures().threads, 1U) << "the attributes may be full";
+}
+
 TEST_F(host_streams, are_pinned_in_their_file_once_they_are_large) {
     const auto one = put("f", "s", "small");
     EXPECT_FALSE(one->data()->pins_extents());
@@ -247,6 +266,17 @@ TEST_F(host_streams, are_those_of_all_names_of_a_file) {
     EXPECT_THAT(stored(), IsEmpty());
 }
 
+TEST_F(host_streams, remain_those_of_the_copies_of_a_removed_file) {
+    put("f", "s", large);
+    copy_reference("f", "copy");
+    ASSERT_EQ(code(at("f")->names()->remove()), 0);
+    EXPECT_THAT(stored(), IsEmpty());
+    EXPECT_THAT(lost(), ElementsAre("=s"));
+    EXPECT_EQ(content("copy", "s"), large);
+    ASSERT_EQ(code(write(*stream("copy", "s"), "changed")), 0);
+    EXPECT_EQ(content("copy", "s"), "changed" + large.substr(7));
+}
+
 TEST_F(host_streams, go_with_a_removed_or_replaced_file) {
     put("f", "s", large);
     ASSERT_EQ(code(at("f")->names()->remove()), 0);
@@ -287,6 +317,44 @@ TEST_F(host_streams, belong_to_a_copied_file_after_its_first_change) {
     EXPECT_THAT(stored(), SizeIs(4));
     ASSERT_EQ(code(at("f")->names()->remove()), 0);
     EXPECT_EQ(content("copy", "other"), large);
+}
+
+TEST_F(host_streams, are_not_copied_to_be_removed) {
+    put("f", "s", large);
+    copy_reference("f", "copy");
+    ASSERT_EQ(code(stream("copy", "s")->names()->remove()), 0);
+    EXPECT_EQ(content("f", "s"), large);
+    EXPECT_THAT(streams("copy"), IsEmpty());
+    EXPECT_THAT(stored(), ElementsAre("=s"));
+}
+
+// As of another file with the same number: one in a snapshot, or one that got it after a removal.
+TEST_F(host_streams, are_not_those_of_a_file_that_only_has_the_same_inode_number) {
+    put("f", "s", large);
+    const auto directory = io::directory_handle::open({}, directory_of("f").string()).value();
+    stream_record mark = load_stream_record(directory).value().value();
+    mark.born += 1;
+    ASSERT_TRUE(store_stream_record(directory, mark, record_storing::replace));
+    const auto one = stream("f", "s");
+    EXPECT_FALSE(one->data()->transfers_at_once());
+    EXPECT_EQ(read(*one), large);
+    ASSERT_EQ(code(write(*one, "changed")), 0);
+    EXPECT_THAT(stored(), ElementsAre("=s", "=s"));
+    ASSERT_EQ(code(at("f")->names()->remove()), 0);
+    EXPECT_THAT(stored(), ElementsAre("=s")) << "those of the other file";
+}
+
+TEST_F(host_streams, follow_a_change_of_the_owner_of_their_file) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can change owners";
+    put("f", "s", large);
+    ASSERT_EQ(::chown(scratch.path_of("f").c_str(), 12345, 54321), 0);
+    EXPECT_EQ(content("f", "s"), large);
+    struct stat status{};
+    ASSERT_EQ(::stat((directory_of("f") / "=s").c_str(), &status), 0);
+    EXPECT_EQ(status.st_uid, 12345U) << "whose quota counts";
+    EXPECT_EQ(status.st_gid, 54321U);
+    const auto directory = io::directory_handle::open({}, directory_of("f").string()).value();
+    EXPECT_EQ(load_stream_record(directory).value()->owner, 12345U);
 }
 
 TEST_F(host_streams, stay_when_a_copy_of_their_file_is_removed) {
