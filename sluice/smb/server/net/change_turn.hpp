@@ -5,6 +5,7 @@
 #include "sluice/smb/server/core/fifo_lock.hpp"
 #include "sluice/smb/server/metadata/file_times.hpp"
 #include "sluice/smb/server/net/request.hpp"
+#include "sluice/vfs/node_data.hpp"
 
 namespace sluice::smb::server {
 
@@ -68,6 +69,15 @@ private:
     co_return co_await std::move(waiting);
 }
 
+/// Returns whether a change of a node may wait for other calls. A stream that is not used like a
+/// file may be moved or copied by its change, which waits for the device, and for other moves.
+[[nodiscard]] inline vfs::waits_for_calls waits_of_change(vfs::node& changed) noexcept {
+    const vfs::node_data* const data = changed.data();
+    const bool may_move =
+        data != nullptr and not data->transfers_at_once() and not changed.stream_name().empty();
+    return may_move ? vfs::waits_for_calls::yes : vfs::waits_for_calls::no;
+}
+
 /// Carries out a call that changes a file's attributes, streams, EAs, security descriptor or size,
 /// in its turn (file_state::changes). Otherwise as request::call. Suspends.
 template <std::invocable Call>
@@ -79,7 +89,7 @@ template <std::invocable Call>
         if (refused != wire::nt_status::success)
             co_return withdrawn_outcome<std::invoke_result_t<Call&>>(refused);
     }
-    co_return co_await r.call(one, std::move(call));
+    co_return co_await r.call(one.node->domain(), std::move(call), waits_of_change(*one.node));
 }
 
 /// The same as call_in_turn for a change through an open: times that it keeps (kept_times) are as
@@ -95,12 +105,13 @@ template <std::invocable Call>
     }
     // In the turn: a SET_INFO before it may have changed which times the open keeps.
     time_preserver times(one);
-    auto done = co_await r.call(one, [&] {
+    const auto change = [&] {
         if (times.is_needed()) times.ask();
         auto outcome = call();
         times.restore();
         return outcome;
-    });
+    };
+    auto done = co_await r.call(one.node->domain(), change, waits_of_change(*one.node));
     times.record();
     co_return done;
 }

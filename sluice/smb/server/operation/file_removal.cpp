@@ -4,6 +4,7 @@
 
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
+#include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/file_call.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
@@ -55,7 +56,9 @@ public:
     /// Begins it, if it need not wait: every removal by name is quick, and no rename or
     /// other server delays it.
     [[nodiscard]] bool begin_at_once() noexcept {
-        const auto is_inline = [](const auto& by) { return by->node->domain().is_inline(); };
+        const auto is_inline = [](const auto& by) {
+            return by->node->domain().is_inline(waits_of_change(*by->node));
+        };
         const file_section held(*file_);
         open_protocol& protocol = file_->protocol(held);
         const bool is_quick = not file_->has_peers() and protocol.are_names_free() and
@@ -136,7 +139,8 @@ private:
         co_await std::move(waiting);
     }
     vfs::fs_domain& domain = by.front()->node->domain();
-    const nt_status status = co_await within_work(domain.run(loop, [&] { return remove_names(by); }));
+    const vfs::waits_for_calls waits = waits_of_change(*by.front()->node);
+    const nt_status status = co_await within_work(domain.run(loop, [&] { return remove_names(by); }, waits));
     one.end(by, status);
     if (alone) {
         const file_section held(*file);

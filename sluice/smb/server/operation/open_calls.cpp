@@ -132,7 +132,9 @@ using given_security = std::optional<wire::security_descriptor>;
     const auto attached = vfs::attached_of(file);
     if (not attached) return {};
     const auto streams = (*attached)->streams();
-    if (not streams) return {};
+    // Without extended attributes, there are none.
+    if (not streams and streams.error().code() == EOPNOTSUPP) return {};
+    if (not streams) return failure(streams.error());
     for (const vfs::stream_info& each : *streams) {
         const result<vfs::node_ptr> stream = (*attached)->open_stream({.name = each.name});
         if (not stream) continue;  // removed in between
