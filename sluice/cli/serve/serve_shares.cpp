@@ -59,17 +59,19 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
     reopened done;
     std::vector<served> next;
     for (const share_options& share : options.shares) {
+        const streams_root streams = streams_root_of(options.shares, share, answered);
         served one{
             .share = share,
             .root = {},
             .read_only = share.read_only or options.read_only,
             .offloads = share.offloads or options.offload,
             .short_names = (share.short_names.empty() ? options.short_names : share.short_names) == "on",
-            .streams_root = streams_root_of(options.shares, share, answered),
+            .streams_root = streams.path,
             .volume = {}};
         std::shared_ptr<vfs::volume> volume;
-        if (const auto root = answered.find(share.path); root != answered.end()) {
-            one.root = root->second;
+        const auto root = answered.find(share.path);
+        if (root != answered.end()) one.root = root->second;
+        if (root != answered.end() and streams.unanswered.empty()) {
             auto opened = volume_of(one, answering);
             if (not opened) {
                 done.shares = std::unexpected(fmt::format("share '{}': {}", share.name, opened.error()));
@@ -77,7 +79,7 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
             }
             volume = *std::move(opened);
         } else {
-            volume = keep(one, done);
+            volume = keep(one, root != answered.end() ? streams.unanswered : share.path, done);
             if (volume == nullptr) continue;
         }
         one.volume = volume;
@@ -131,18 +133,22 @@ share_opener::volume_result share_opener::open_directory(const served& wanted) {
     return *std::move(opened);
 }
 
-// The volume of a share that does not answer, if the server has it by this name. `one` gets the
-// options that this volume was opened with.
-std::shared_ptr<vfs::volume> share_opener::keep(served& one, reopened& done) const {
+// The volume of a share that cannot be opened before the file system of `awaited` answers, if the
+// server has it by this name. `one` gets the options that this volume was opened with.
+std::shared_ptr<vfs::volume> share_opener::keep(served& one, const std::string& awaited,
+                                                reopened& done) const {
     const auto now = std::ranges::find_if(now_, [&](const served& each) {
         return each.share.name == one.share.name and each.share.path == one.share.path;
     });
     std::shared_ptr<vfs::volume> volume = now != now_.end() ? now->volume.lock() : nullptr;
-    (volume != nullptr ? done.kept : done.left_out).push_back(one.share);
-    const bool is_complete = volume != nullptr and now->read_only == one.read_only and
+    const bool is_same_root = volume != nullptr and (not one.root or one.root == now->root);
+    const bool is_complete = is_same_root and now->read_only == one.read_only and
                              now->offloads == one.offloads and now->short_names == one.short_names and
                              now->streams_root == one.streams_root;
-    if (not is_complete) done.needed.push_back(one.share.path);
+    if (not is_complete) done.needed.push_back(awaited);
+    share_options reported = one.share;
+    reported.path = awaited;
+    (volume != nullptr ? done.kept : done.left_out).push_back(std::move(reported));
     if (volume == nullptr) return nullptr;
     one.root = now->root;
     one.read_only = now->read_only;

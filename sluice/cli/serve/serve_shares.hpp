@@ -40,17 +40,18 @@ public:
 
     struct reopened {
         opened_shares shares;
-        // Their file systems do not answer. The server has the volumes of the first, but not of the
-        // second.
+        // Their file systems do not answer, or those of the stores of their streams: `path` is on
+        // it. The server has the volumes of the first, but not of the second.
         std::vector<share_options> kept{};
         std::vector<share_options> left_out{};
         std::vector<std::string> needed{};  // the paths of those whose options need an answer
     };
     /// Opens the shares of the options whose file systems have answered. A directory whose root and
     /// options are the same keeps its volume. A share whose file system has not answered keeps its
-    /// volume, if it is served by the same name from the same path; otherwise it is left out. No
-    /// call for these shares. On error, the next call compares with the shares of the last success.
-    /// Blocks: for the file systems that have answered.
+    /// volume, if it is served by the same name from the same path; otherwise it is left out. The
+    /// same applies to a share within a share that has not answered, because the large streams of
+    /// its files are there. No call for these shares. On error, the next call compares with the
+    /// shares of the last success. Blocks: for the file systems that have answered.
     [[nodiscard]] reopened reopen(const serve_options& options, const share_roots& answered);
 
 private:
@@ -60,7 +61,7 @@ private:
         bool read_only = false;
         bool offloads = false;
         bool short_names = false;
-        std::string streams_root{};  // of the share that has its large streams
+        std::string streams_root{};  // the root that has its large streams
         std::weak_ptr<vfs::volume> volume;
 
         [[nodiscard]] bool is_same_directory(const served& other) const {
@@ -74,7 +75,8 @@ private:
     [[nodiscard]] volume_result volume_of(const served& wanted, const serve_options& options);
     [[nodiscard]] volume_result open_image(const share_options& share, const serve_options& options);
     [[nodiscard]] volume_result open_directory(const served& wanted);
-    [[nodiscard]] std::shared_ptr<vfs::volume> keep(served& one, reopened& done) const;
+    [[nodiscard]] std::shared_ptr<vfs::volume> keep(served& one, const std::string& awaited,
+                                                    reopened& done) const;
 
     share_sources from_;
     std::vector<served> now_;  // as the server has them

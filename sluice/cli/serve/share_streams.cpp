@@ -21,17 +21,19 @@ fs::path place_of(const std::string& path, const share_roots& answered) {
 
 }  // namespace
 
-std::string streams_root_of(std::span<const share_options> shares, const share_options& share,
-                            const share_roots& answered) {
+streams_root streams_root_of(std::span<const share_options> shares, const share_options& share,
+                             const share_roots& answered) {
     const fs::path inner = place_of(share.path, answered);
-    fs::path outermost;
+    streams_root outermost;
     for (const share_options& each : shares) {
         const fs::path outer = place_of(each.path, answered);
         const bool contains = outer != inner and std::ranges::mismatch(outer, inner).in1 == outer.end();
-        if (each.read_only or outer.empty() or not contains) continue;
-        if (outermost.empty() or outer.native().size() < outermost.native().size()) outermost = outer;
+        if (outer.empty() or not contains) continue;
+        if (not outermost.path.empty() and outer.native().size() >= outermost.path.size()) continue;
+        outermost = {.path = outer.string(),
+                     .unanswered = answered.contains(each.path) ? std::string() : each.path};
     }
-    return outermost.string();
+    return outermost;
 }
 
 void report_stream_limits(const smb::server::share_list& shares, smb::server::event_log& log) {

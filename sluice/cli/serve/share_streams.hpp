@@ -10,12 +10,19 @@
 
 namespace sluice::cli {
 
-/// Returns the outermost directory among the shares that contains this one and is written, so that
-/// all of them find the large streams of a file in one store (docs/formats/streams.md). Empty if
-/// there is none. Resolves symbolic links only in the paths of shares that have answered.
-/// Allocates: paths. Blocks: for the file systems that have answered.
-[[nodiscard]] std::string streams_root_of(std::span<const share_options> shares, const share_options& share,
-                                          const share_roots& answered);
+/// The directory that has the store of a share's large streams.
+struct streams_root {
+    std::string path{};        // empty: the share itself
+    std::string unanswered{};  // the same as a share names it, if its file system has not answered
+};
+
+/// Returns the outermost directory among the shares that contains this one, so that all of them
+/// find the large streams of a file in one store (docs/formats/streams.md). Also if it is shared
+/// read-only: where the streams are must not depend on that. Resolves symbolic links only in the
+/// paths of shares that have answered. Allocates: paths. Blocks: for the file systems that have
+/// answered.
+[[nodiscard]] streams_root streams_root_of(std::span<const share_options> shares, const share_options& share,
+                                           const share_roots& answered);
 
 /// Writes a warning for each share that cannot store all named streams.
 void report_stream_limits(const smb::server::share_list& shares, smb::server::event_log& log);
