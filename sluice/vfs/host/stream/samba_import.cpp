@@ -19,6 +19,10 @@ namespace {
 constexpr const char* samba_mark = "user.SAMBA_STREAMS";
 constexpr std::size_t step_bytes = 1U << 20;
 
+// A stream has this name until it is complete: the next attempt would find other content under its
+// own name, which it must not replace.
+constexpr std::string_view incomplete_name = ".sluice-import";
+
 bool is_marked(const io::handle& file) noexcept {
     std::array<std::byte, 1> value{};
     const auto mark = io::fetch_xattr(file, samba_mark, value);
@@ -80,12 +84,19 @@ result<void> samba_import::list_depot() {
 }
 
 void samba_import::import_file(const source_file& file, std::uint64_t device, std::uint64_t inode) {
+    const auto before = io::status_of(file.open, io::stat_fields::modified);
+    const std::uint64_t attempts_before = result_.imported + result_.failed;
     import_attributes(file);
     for (auto [each, last] = directories_.equal_range(inode); each != last; ++each) {
         const bool is_of_file = each->second.device == device or options_.any_device;
         if (is_of_file and (not options_.needs_mark or is_marked(file.open)))
             import_depot(file, each->second);
     }
+    // A change of a large stream is one of its file, but this is none.
+    if (result_.imported + result_.failed == attempts_before or not before) return;
+    const auto restored = io::set_times(file.open, {.modified = before->modified});
+    if (not restored)
+        report_(file.path + ": cannot keep the modification time: " + restored.error().message());
 }
 
 void samba_import::count(const source_file& file, std::string_view stream, const result<outcome>& done) {
@@ -146,9 +157,10 @@ result<samba_import::outcome> samba_import::import_attribute(const source_file& 
             return part.size();
         });
     if (not done or *done == outcome::conflict or not options_.removes_sources) return done;
-    for (unsigned number = decoded->extensions; number != 0; --number)
-        (void)io::remove_xattr(file.open, samba_extension_of(attribute, number));
+    // The first attribute first: without the others, it would be a shorter stream.
     if (const auto gone = io::remove_xattr(file.open, attribute); not gone) return failure(gone.error());
+    for (unsigned number = 1; number <= decoded->extensions; ++number)
+        (void)io::remove_xattr(file.open, samba_extension_of(attribute, number));
     return done;
 }
 
@@ -194,12 +206,21 @@ result<samba_import::outcome> samba_import::import_depot_file(const source_file&
 
 // --- both
 
-result<samba_import::outcome> samba_import::import_stream(const source_file& file, std::string_view stream,
-                                                          std::uint64_t bytes, const reader& read) {
+result<node_ptr> samba_import::open_stream(const source_file& file, const stream_request& wanted) {
     const auto facts = stream_file::of(file.open);
     if (not facts) return failure(facts.error());
     const file_key key{.volume = facts->device, .file = facts->inode, .stream = 0};
-    auto opened = open_host_stream(tree_, file.open, key, file.path, {.name = stream});
+    return open_host_stream(tree_, file.open, key, file.path, wanted);
+}
+
+void samba_import::remove_incomplete(const source_file& file) {
+    if (const auto left = open_stream(file, {.name = incomplete_name})) (void)remove(**left);
+}
+
+result<samba_import::outcome> samba_import::import_stream(const source_file& file, std::string_view stream,
+                                                          std::uint64_t bytes, const reader& read) {
+    remove_incomplete(file);
+    auto opened = open_stream(file, {.name = stream});
     if (opened) {
         const auto same = is_equal(**opened, bytes, read);
         if (not same) return failure(same.error());
@@ -208,14 +229,48 @@ result<samba_import::outcome> samba_import::import_stream(const source_file& fil
         return outcome::present;
     }
     if (opened.error() != std::errc::no_such_file_or_directory) return failure(opened.error());
-    opened = open_host_stream(tree_, file.open, key, file.path,
-                              {.name = stream, .create = true, .exclusive = true});
+    const auto stored = store_small(file, stream, bytes, read);
+    if (not stored) return failure(stored.error());
+    if (not*stored) {
+        if (const auto done = store_large(file, stream, bytes, read); not done) return failure(done.error());
+    }
+    opened = open_stream(file, {.name = stream});
     if (not opened) return failure(opened.error());
-    result<void> done = copy(**opened, bytes, read);
-    if (done) done = make_durable(**opened);
-    if (done) return outcome::imported;
-    (void)remove(**opened);  // or the next attempt would find other content
-    return failure(done.error());
+    if (const auto done = make_durable(**opened); not done) return failure(done.error());
+    return outcome::imported;
+}
+
+result<bool> samba_import::store_small(const source_file& file, std::string_view stream, std::uint64_t bytes,
+                                       const reader& read) {
+    if (bytes > limits::inline_stream_bytes_max) return false;
+    std::vector<std::byte> content(static_cast<std::size_t>(bytes));
+    if (const auto done = read_all(content, read); not done) return failure(done.error());
+    const std::string attribute = std::string(stream_prefix) + std::string(stream);
+    const auto stored = store_attribute(file.open, attribute, content, io::xattr_creation::only_if_not_exist);
+    if (stored) return true;
+    if (stored.error().code() == ENOSPC) return false;
+    return failure(stored.error());
+}
+
+result<void> samba_import::read_all(std::span<std::byte> into, const reader& read) {
+    for (std::size_t at = 0; at != into.size();) {
+        const auto got = read(into.subspan(at), at);
+        if (not got) return failure(got.error());
+        if (*got == 0) return failure({EIO, "read stream"});  // it became shorter
+        at += *got;
+    }
+    return {};
+}
+
+result<void> samba_import::store_large(const source_file& file, std::string_view stream, std::uint64_t bytes,
+                                       const reader& read) {
+    const auto made = open_stream(file, {.name = incomplete_name, .create = true, .exclusive = true});
+    if (not made) return failure(made.error());
+    result<void> done = copy(**made, bytes, read);
+    if (done) done = io::sync_wait(loop_, (*made)->co_flush());
+    if (done) done = (*made)->names()->rename(stream, when_taken::refuse);
+    if (not done) (void)remove(**made);
+    return done;
 }
 
 // Before its source is removed.

@@ -7,6 +7,7 @@
 
 #include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/host/stream/samba_streams.hpp"
+#include "sluice/vfs/node_attached.hpp"
 
 namespace sluice::vfs {
 
@@ -31,7 +32,9 @@ struct samba_import_result {
 
 /// Imports Samba's named streams into a volume: those in attributes (streams_xattr), and those in a
 /// directory (streams_depot). It can be repeated, also after it was interrupted: a stream that
-/// exists with the same content is not written again. No server uses the volume at the same time.
+/// exists with the same content is not written again, and one that is not complete has another
+/// name. The modification times of the files stay as they are. No server uses the volume at the
+/// same time.
 ///
 /// Thread safety: one thread, which runs the loop of the volume. Blocks: for the file system.
 /// Allocates: one stream in attributes, and the names in the depot.
@@ -68,6 +71,15 @@ private:
     using reader = std::function<result<std::size_t>(std::span<std::byte>, std::uint64_t)>;
     [[nodiscard]] result<outcome> import_stream(const source_file& file, std::string_view stream,
                                                 std::uint64_t bytes, const reader& read);
+    // Opens or creates a stream of the file.
+    [[nodiscard]] result<node_ptr> open_stream(const source_file& file, const stream_request& wanted);
+    void remove_incomplete(const source_file& file);
+    // Creates a small stream with its content in one step; false if it has to be large.
+    [[nodiscard]] result<bool> store_small(const source_file& file, std::string_view stream,
+                                           std::uint64_t bytes, const reader& read);
+    [[nodiscard]] result<void> store_large(const source_file& file, std::string_view stream,
+                                           std::uint64_t bytes, const reader& read);
+    [[nodiscard]] result<void> read_all(std::span<std::byte> into, const reader& read);
     [[nodiscard]] result<void> make_durable(node& stream);
     [[nodiscard]] result<void> copy(node& to, std::uint64_t bytes, const reader& read);
     [[nodiscard]] result<bool> is_equal(node& present, std::uint64_t bytes, const reader& read);

@@ -118,6 +118,32 @@ TEST_F(samba_import_test, imports_streams_of_several_attributes) {
     EXPECT_FALSE(has_attribute("f", "user.DosStreamExt.2.s:$DATA"));
 }
 
+TEST_F(samba_import_test, completes_an_import_that_was_interrupted) {
+    const std::string directory = depot_directory_of("f");
+    put_in_depot(directory, ":large:$DATA", large);
+    put("f", ".sluice-import", large.substr(0, 5000));  // what an interrupted import leaves
+    EXPECT_EQ(import({.depot = scratch.path_of(".streams"), .needs_mark = false}).imported, 1U);
+    EXPECT_EQ(content("f", "large"), large);
+    EXPECT_THAT(streams("f"), ElementsAre("large 10000"));
+}
+
+TEST_F(samba_import_test, removes_the_first_attribute_of_a_stream_before_the_others) {
+    // As after an interruption between the two: the rest does not count.
+    set_attribute("f", "user.DosStreamExt.1.s:$DATA", "second");
+    const auto done = import({.removes_sources = true});
+    EXPECT_EQ(done.imported + done.failed + done.conflicts, 0U);
+    EXPECT_THAT(streams("f"), IsEmpty());
+}
+
+TEST_F(samba_import_test, keeps_the_modification_time_of_the_file) {
+    constexpr time_point long_ago{std::chrono::seconds(1'000'000'000)};
+    put_in_depot(depot_directory_of("f"), ":large:$DATA", large);
+    ASSERT_EQ(code(at("f")->change({.modified = long_ago})), 0);
+    EXPECT_EQ(import({.depot = scratch.path_of(".streams"), .needs_mark = false}).imported, 1U);
+    EXPECT_EQ(content("f", "large"), large);
+    EXPECT_EQ(at("f")->status().value().modified, long_ago);
+}
+
 TEST_F(samba_import_test, does_not_replace_a_stream_with_other_content) {
     put("f", "S", "present");
     set_attribute("f", "user.DosStream.s:$DATA", std::string_view("another\0", 8));
