@@ -112,7 +112,7 @@ struct check_arguments {
     if (done->lost != 0)
         fmt::print("{} in .sluice-streams/lost\n", counted(done->lost, "directory", "directories"));
     if (done->split != 0)
-        fmt::print("{} with streams in two stores, which --repair does not change\n",
+        fmt::print("{} with streams in two stores, which is not repaired\n",
                    counted(done->split, "file", "files"));
     if (done->unreadable != 0)
         fmt::print("incomplete: {} could not be searched, for example '{}'; nothing is moved to lost\n",
@@ -122,7 +122,7 @@ struct check_arguments {
         fmt::print("repaired {}, failed {}\n", done->repaired, done->failed);
     else if (done->problems() != 0)
         fmt::print("{}; run with --repair\n", counted(done->problems(), "problem", "problems"));
-    if (done->unreadable != 0 or done->failed != 0) return exit_code::failure;
+    if (done->unreadable != 0 or done->failed != 0 or done->split != 0) return exit_code::failure;
     return done->problems() != 0 and not arguments.repairs ? exit_code::damaged : exit_code::success;
 }
 

@@ -26,7 +26,7 @@ namespace sluice::vfs {
 /// A named stream. A small one is an extended attribute of the file, which every call reads whole,
 /// changes and writes whole. A large one is a file in a stream store. It becomes large when it
 /// grows, and never small again. docs/formats/streams.md has the layout, and
-/// docs/decisions/0023-streams-outside-extended-attributes.md the order of the steps.
+/// docs/decisions/0024-streams-outside-extended-attributes.md the order of the steps.
 ///
 /// Changes of a small stream are serialised by the caller, for all nodes of the file; readers see
 /// one version of it. A large one is used like a file: concurrently, until its last node is

@@ -133,7 +133,7 @@ void stream_check::check_file(const stream_id& id, const referring_file& file, b
     }
     if (store.count(*open, *facts, id) > 1) {
         ++result_.split;
-        return record(false, file.path + ": has streams in two stores");
+        return report_(file.path + ": has streams in two stores");
     }
     const auto root = io::status_of(store_, io::stat_fields::inode);
     const auto here = io::status_of(streams.store(), io::stat_fields::inode);

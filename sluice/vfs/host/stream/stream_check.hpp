@@ -26,14 +26,15 @@ struct stream_check_result {
     std::uint64_t lost = 0;    // moved to `lost` by an earlier repair, and without a reference
     std::uint64_t copies = 0;  // files that refer to the streams of another, or were restored
     std::uint64_t nested = 0;  // files whose streams are in another store than that of the root
-    std::uint64_t split = 0;   // files with streams in two stores: those in one are not found
     // Files that refer to streams of another owner: not a problem of the store.
     std::uint64_t foreign = 0;
+    // Files with streams in two stores, of which the second are not found. Not repaired.
+    std::uint64_t split = 0;
     std::uint64_t repaired = 0;
     std::uint64_t failed = 0;        // repairs
     std::uint64_t unreadable = 0;    // directories that could not be searched
     std::string first_unreadable{};  // one of them
-    [[nodiscard]] std::uint64_t problems() const noexcept { return unreferenced + copies + nested + split; }
+    [[nodiscard]] std::uint64_t problems() const noexcept { return unreferenced + copies + nested; }
 };
 
 /// Compares the references of all files of a volume with its store, and repairs the differences
