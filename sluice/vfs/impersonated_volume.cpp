@@ -150,6 +150,9 @@ public:
         if (not opened) return opened;
         return std::make_unique<impersonated_node>(who_, std::move(*opened));
     }
+    [[nodiscard]] result<void> remove_streams() noexcept override {
+        return as([&] { return behind_->attached()->remove_streams(); });
+    }
     [[nodiscard]] result<std::vector<extended_attribute>> extended_attributes() noexcept override {
         return as([&] { return behind_->attached()->extended_attributes(); });
     }

@@ -1,5 +1,7 @@
 #include "sluice/vfs/node_attached.hpp"
 
+#include "sluice/vfs/node_names.hpp"
+
 namespace sluice::vfs {
 
 result<std::vector<stream_info>> node_attached::streams() noexcept {
@@ -8,6 +10,18 @@ result<std::vector<stream_info>> node_attached::streams() noexcept {
 
 result<node_ptr> node_attached::open_stream(const stream_request& /*wanted*/) noexcept {
     return failure({EOPNOTSUPP, "open stream"});
+}
+
+result<void> node_attached::remove_streams() noexcept {
+    const auto all = streams();
+    if (not all) return failure(all.error());
+    for (const stream_info& each : *all) {
+        const auto stream = open_stream({.name = each.name});
+        if (not stream and stream.error() == std::errc::no_such_file_or_directory) continue;
+        if (not stream) return failure(stream.error());
+        if (const auto gone = remove(**stream); not gone) return gone;
+    }
+    return {};
 }
 
 result<std::string> node_attached::read_link() noexcept {

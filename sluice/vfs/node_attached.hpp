@@ -51,6 +51,8 @@ public:
     /// Opens a named stream. Errors: ENOENT if there is none and `create` is false; EEXIST if
     /// `create` and `exclusive` and there is one; EILSEQ. Allocates: the node.
     [[nodiscard]] virtual result<node_ptr> open_stream(const stream_request& wanted) noexcept;
+    /// Removes all named streams, until an error occurs. Errors: also those of node_names::remove.
+    [[nodiscard]] virtual result<void> remove_streams() noexcept;
 
     // --- extended attributes and security
     // ---------------------------------------------------------------------

@@ -346,6 +346,15 @@ result<std::vector<stream_info>> host_node::streams() noexcept {
     return list_host_streams(tree_, held());
 }
 
+result<void> host_node::remove_streams() noexcept {
+    if (tree_.keeps_attributes) {
+        if (const auto may = tree_.may_change(); not may) return may;
+        // Otherwise the removal of the first one would copy the others.
+        if (const auto done = stream_store(tree_).forget_copied(held()); not done) return done;
+    }
+    return node_attached::remove_streams();
+}
+
 result<node_ptr> host_node::open_stream(const stream_request& wanted) noexcept {
     if (not can_have_attributes()) return failure({EOPNOTSUPP, "open stream"});
     return open_host_stream(tree_, held(), key(), known_path(), wanted);

@@ -86,6 +86,7 @@ public:
     [[nodiscard]] result<void> become_link(std::string_view target) noexcept override;
 
     [[nodiscard]] result<std::vector<stream_info>> streams() noexcept override;
+    [[nodiscard]] result<void> remove_streams() noexcept override;
     [[nodiscard]] result<node_ptr> open_stream(const stream_request& wanted) noexcept override;
     [[nodiscard]] result<std::vector<extended_attribute>> extended_attributes() noexcept override;
     [[nodiscard]] result<void> set_extended_attribute(std::string_view name,

@@ -131,16 +131,9 @@ using given_security = std::optional<wire::security_descriptor>;
 [[nodiscard]] result<void> drop_streams(vfs::node& file) {
     const auto attached = vfs::attached_of(file);
     if (not attached) return {};
-    const auto streams = (*attached)->streams();
+    const result<void> gone = (*attached)->remove_streams();
     // Without extended attributes, there are none.
-    if (not streams and streams.error().code() == EOPNOTSUPP) return {};
-    if (not streams) return failure(streams.error());
-    for (const vfs::stream_info& each : *streams) {
-        const result<vfs::node_ptr> stream = (*attached)->open_stream({.name = each.name});
-        if (not stream) continue;  // removed in between
-        if (const result<void> gone = vfs::remove(**stream); not gone) return gone;
-    }
-    return {};
+    return not gone and gone.error().code() == EOPNOTSUPP ? result<void>() : gone;
 }
 
 [[nodiscard]] nt_status overwrite(const wire::create_args& args, vfs::node& node, bool is_stream) {

@@ -328,6 +328,20 @@ TEST_F(host_streams, are_not_copied_to_be_removed) {
     EXPECT_THAT(stored(), ElementsAre("=s"));
 }
 
+TEST_F(host_streams, are_not_copied_to_be_removed_together) {
+    put("f", "s", large);
+    put("f", "t", large);
+    copy_reference("f", "copy");
+    put("copy", "small", "content");
+    ASSERT_EQ(code(at("copy")->attached()->remove_streams()), 0);
+    EXPECT_THAT(streams("copy"), IsEmpty());
+    EXPECT_THAT(stored(), ElementsAre("=s", "=t"));
+    EXPECT_FALSE(fs::exists(directory_of("copy")));
+    EXPECT_EQ(content("f", "t"), large);
+    ASSERT_EQ(code(at("f")->attached()->remove_streams()), 0);
+    EXPECT_THAT(stored(), IsEmpty());
+}
+
 // As of another file with the same number: one in a snapshot, or one that got it after a removal.
 TEST_F(host_streams, are_not_those_of_a_file_that_only_has_the_same_inode_number) {
     put("f", "s", large);

@@ -347,6 +347,18 @@ result<stream_directory> stream_store::find_or_create(const io::handle& file,
     return made;
 }
 
+result<void> stream_store::forget_copied(const io::handle& file) const {
+    const auto found = find(file);
+    if (not found) return failure(found.error());
+    if (not*found or (*found)->is_own()) return {};
+    const auto reference = load_reference(file);
+    const auto facts = stream_file::of(file);
+    if (not reference or not*reference or not facts) return failure({EIO, "forget streams"});
+    const auto own = separate(file, *facts, **reference, {});
+    if (own) own->remove_if_empty();
+    return own ? result<void>() : failure(own.error());
+}
+
 // --- removal
 
 bool stream_store::remove_empty(const io::path_handle& directory) const noexcept {

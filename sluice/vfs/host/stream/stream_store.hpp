@@ -155,6 +155,10 @@ public:
     [[nodiscard]] result<stream_directory> find_or_create(const io::handle& file,
                                                           std::string_view removed = {}) const;
 
+    /// Takes the streams of the original from a copied file; does nothing for other files. Errors:
+    /// as find_or_create.
+    [[nodiscard]] result<void> forget_copied(const io::handle& file) const;
+
     /// Removes the store in an open directory if no stream of a file is in it; streams in its
     /// `lost` are moved to that of the volume's root. Returns whether one was removed.
     [[nodiscard]] bool remove_empty(const io::path_handle& directory) const noexcept;

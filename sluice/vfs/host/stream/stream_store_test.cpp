@@ -1,5 +1,6 @@
 #include "sluice/vfs/host/stream/stream_store.hpp"
 
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -276,6 +277,33 @@ TEST_F(stream_store_test, in_a_nested_volume_is_found_and_removed_with_its_direc
     ASSERT_EQ(code(at("inner/g")->names()->remove()), 0);
     EXPECT_THAT(stored(), IsEmpty());
     EXPECT_EQ(code(at("inner")->names()->remove()), 0) << "although an empty store is in it";
+}
+
+// As a snapshot, which has the same inodes with the same times.
+TEST_F(stream_store_test, of_another_file_system_only_has_streams_to_copy) {
+    put("f", "s", large);
+    const std::string mount_point = scratch.path_of("mnt");
+    fs::create_directory(mount_point);
+    if (::mount("test", mount_point.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "no right to mount";
+    const std::shared_ptr<const std::string> unmounting(
+        &mount_point, [](const std::string* where) { (void)::umount2(where->c_str(), MNT_DETACH); });
+    scratch.write("mnt/g", "");
+    const auto file = io::file_handle::open({}, scratch.path_of("mnt/g"), io::mode::write).value();
+    const stream_file facts = stream_file::of(file).value();
+    const fs::path of_other = directory_of("f");
+    const auto id = stream_id::parse(of_other.filename().string()).value();
+    if (not store_stream_record(file, facts.record(stream_record_kind::reference, id),
+                                record_storing::only_if_none))
+        GTEST_SKIP() << "no attributes on tmpfs";
+    ASSERT_TRUE(store_stream_record(io::directory_handle::open({}, of_other.string()).value(),
+                                    facts.record(stream_record_kind::mark, id), record_storing::replace));
+    const auto one = stream("mnt/g", "s");
+    EXPECT_FALSE(one->data()->transfers_at_once());
+    EXPECT_EQ(read(*one), large);
+    ASSERT_EQ(code(write(*one, "changed")), 0);
+    EXPECT_TRUE(scratch.exists("mnt/.sluice-streams")) << "on its own file system";
+    ASSERT_EQ(code(at("mnt/g")->names()->remove()), 0);
+    EXPECT_EQ(fs::file_size(of_other / "=s"), large.size());
 }
 
 TEST_F(stream_store_test, is_private_also_if_files_belong_to_other_users) {
