@@ -211,6 +211,24 @@ TEST_F(impersonation, a_large_stream_needs_the_same_rights_and_belongs_to_the_ow
     EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+TEST_F(impersonation, all_streams_of_a_file_are_removed_by_an_account_that_may_only_write_it) {
+    if (not behind->features().has_streams) GTEST_SKIP() << "no extended attributes on this file system";
+    const auto own = account->create("public/f", {}).value();
+    const std::string large(10'000, 'L');
+    for (const std::string& text : {std::string("small"), large}) {
+        const auto made =
+            own->attached()->open_stream({.name = std::to_string(text.size()), .create = true}).value();
+        ASSERT_EQ(code(made->data()->open_data({.write = true})), 0);
+        ASSERT_EQ(
+            code(io::sync_wait(*multiplexer, made->data()->co_write(std::as_bytes(std::span(text)), 0))), 0);
+    }
+    ASSERT_EQ(::chmod(scratch.path_of("public/f").c_str(), 0200), 0);
+    const auto writable = account->find("public/f", follow_links::yes).value();
+    EXPECT_EQ(writable->attached()->streams().value().size(), 2U);
+    EXPECT_EQ(code(writable->attached()->remove_streams()), 0);
+    EXPECT_TRUE(behind->find("public/f", follow_links::yes).value()->attached()->streams().value().empty());
+}
+
 TEST_F(impersonation, a_pause_returns_the_identity_of_the_process_for_a_while) {
     const auto who = account_identity::create({.user_id = somebody, .group_id = somebody}).value();
     const auto user = [] { return static_cast<uid_t>(::setfsuid(static_cast<uid_t>(-1))); };

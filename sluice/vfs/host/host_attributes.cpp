@@ -5,6 +5,7 @@
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/path/file_status.hpp"
 #include "sluice/io/path/xattr.hpp"
+#include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/limits.hpp"
 #include "sluice/vfs/path.hpp"
 
@@ -159,6 +160,8 @@ result<void> store_attribute(const io::handle& open, const std::string& attribut
 }
 
 result<small_streams> list_small_streams(const io::handle& open) {
+    // Names and sizes are not content: an account that may not read the file sees them, too.
+    const account_identity::pause as_process;
     small_streams found;
     const auto done = for_each_attribute(open, [&](std::string_view each) {
         found.has_reference = found.has_reference or each == streams_attribute;

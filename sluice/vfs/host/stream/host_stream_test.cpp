@@ -403,6 +403,13 @@ TEST_F(host_streams, are_not_read_by_a_forged_reference_of_another_owner) {
     EXPECT_EQ(content("f", "secret"), large) << "it has been removed";
 }
 
+TEST_F(host_streams, are_not_overlooked_if_their_store_cannot_be_used) {
+    put("f", "s", large);
+    ASSERT_EQ(::chmod(scratch.path_of(".sluice-streams").c_str(), 0770), 0);
+    EXPECT_EQ(code(at("f")->attached()->streams()), EACCES);
+    EXPECT_EQ(code(at("f")->attached()->remove_streams()), EACCES);
+}
+
 // --- leftovers
 
 TEST_F(host_streams, are_the_attributes_even_if_a_crash_has_left_files_of_the_same_name) {
