@@ -119,8 +119,8 @@ result<stream_file> stream_file::of(const io::handle& file) noexcept {
                        .group_id = status->group_id};
 }
 
-bool stream_store::is_in_memory(const stream_file& facts) const noexcept {
-    return tree_.root_is_in_memory and facts.device == tree_.root_device;
+bool stream_store::is_in_memory(std::uint64_t device) const noexcept {
+    return tree_.root_is_in_memory and device == tree_.root_device;
 }
 
 // --- lookup
@@ -146,7 +146,7 @@ result<std::optional<stream_directory>> stream_store::find_in(const io::path_han
     if (not of_store) return failure(of_store.error());
     (*found)->device = of_store->device;
     (*found)->store = std::move(*store);
-    return stream_directory(std::move(**found), **mark, facts, is_in_memory(facts));
+    return stream_directory(std::move(**found), **mark, facts, is_in_memory(of_store->device));
 }
 
 // The directories between the root and the file, the root's first; not the root itself, unless that
@@ -266,7 +266,7 @@ result<stream_directory> stream_store::create_for(const io::handle& file, const 
                              .itself = std::move(*made),
                              .name = id.text(),
                              .device = facts.device},
-                            **present, facts, is_in_memory(facts));
+                            **present, facts, is_in_memory(facts.device));
 }
 
 result<stream_directory> stream_store::separate(const io::handle& file, const stream_file& facts,

@@ -203,7 +203,7 @@ private:
                                                       const stream_id& id) const;
     [[nodiscard]] result<io::path_handle> base_of(const io::handle& file, const stream_file& facts) const;
     [[nodiscard]] std::vector<std::string> directories_of(const io::handle& file) const;
-    [[nodiscard]] bool is_in_memory(const stream_file& facts) const noexcept;
+    [[nodiscard]] bool is_in_memory(std::uint64_t device) const noexcept;
     void move_lost_from(const io::directory_handle& lost) const noexcept;
 
     const host_tree& tree_;
