@@ -58,9 +58,12 @@ struct file_key {
 /// counts nanoseconds, and ends in 2262.
 using time_point = std::chrono::sys_time<std::chrono::duration<std::int64_t, std::ratio<1, 10'000'000>>>;
 
-/// Rounds a time of the system's clock down.
+/// Rounds a time of the system's clock down, except the first ones of that clock, so that each
+/// result can be converted back.
 [[nodiscard]] constexpr time_point time_of(std::chrono::system_clock::time_point when) noexcept {
-    return std::chrono::floor<time_point::duration>(when);
+    constexpr auto first =
+        std::chrono::ceil<time_point::duration>(std::chrono::system_clock::time_point::min());
+    return std::max(first, std::chrono::floor<time_point::duration>(when));
 }
 /// Converts a time to that of the system's clock. A time outside its range becomes its nearest
 /// limit.

@@ -42,9 +42,14 @@ result<file_status> status_at(const path_handle& base, path_view path, follow li
 result<void> set_times(const handle& open, const file_times& times) noexcept {
     const auto to_kernel = [](const std::optional<file_status::time_point>& when) noexcept {
         if (not when) return timespec{.tv_sec = 0, .tv_nsec = UTIME_OMIT};
-        // floor, not a cast: the nanoseconds of a time before 1970 must come out positive.
-        const auto seconds = std::chrono::floor<std::chrono::seconds>(*when);
-        return timespec{.tv_sec = seconds.time_since_epoch().count(), .tv_nsec = (*when - seconds).count()};
+        // The nanoseconds of a time before 1970 are positive, too. By hand, because the whole
+        // second below the first times is outside of the clock's range.
+        constexpr std::int64_t per_second = 1'000'000'000;
+        const std::int64_t since_1970 = when->time_since_epoch().count();
+        const std::int64_t rest = since_1970 % per_second;
+        const bool is_below = rest < 0;
+        return timespec{.tv_sec = since_1970 / per_second - (is_below ? 1 : 0),
+                        .tv_nsec = rest + (is_below ? per_second : 0)};
     };
     const std::array<timespec, 2> wanted{to_kernel(times.accessed), to_kernel(times.modified)};
     if (not open.is_valid()) return failure({EBADF, "set times", open.descriptor()});

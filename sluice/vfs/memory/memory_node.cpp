@@ -116,6 +116,10 @@ public:
         return found_as_ == node_kind::directory ? this : nullptr;
     }
 
+    [[nodiscard]] bool transfers_at_once() const noexcept override {
+        const std::scoped_lock guard(tree_.mutex);
+        return tree_.options.faults.transfers_at_once and stream_ == nullptr;
+    }
     [[nodiscard]] result<void> open_data(data_access wanted) noexcept override;
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
                                                         io::call_withdrawal* by) noexcept override;

@@ -15,6 +15,7 @@ struct memory_faults {
     std::uint32_t create_fails = 0;         // ENOSPC
     std::uint32_t status_fails = 0;         // EIO
     std::chrono::nanoseconds delay_max{0};  // largest delay before a transfer or a flush
+    bool transfers_at_once = false;         // of files, as on hosts: other calls run in between
 };
 
 struct memory_volume_options {

@@ -96,8 +96,7 @@ struct scan_request {
     if (name.name == "." or name.name == "..") return true;
     const result<std::vector<std::byte>> stored = scan.security();
     const std::size_t bytes = stored ? stored->size() : 0;
-    names_left -= std::min(
-        names_left, limits::names_per_security_descriptor - 1 + bytes / limits::descriptor_bytes_per_name);
+    names_left -= std::min(names_left, names_per_security_descriptor - 1 + bytes / descriptor_bytes_per_name);
     return is_shown_to(to, name.status, stored);
 }
 

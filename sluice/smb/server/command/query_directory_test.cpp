@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "sluice/smb/server/command/security_testing.hpp"
+#include "sluice/smb/server/open/directory_scan.hpp"
 #include "sluice/smb/wire/fscc/fscc_directory_information.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 #include "sluice/vfs/node_attached.hpp"
@@ -159,7 +160,7 @@ protected:
     void make_hidden(std::string_view name) { make_directly(name, access_mask::none); }
 
     static constexpr std::size_t names_checked_per_call =
-        server::limits::names_examined_per_call_max / server::limits::names_per_security_descriptor;
+        server::limits::names_examined_per_call_max / server::names_per_security_descriptor;
 };
 
 TEST_F(access_based_listing, omits_files_that_the_user_may_not_read_completely) {

@@ -80,10 +80,8 @@ inline constexpr std::size_t queued_change_bytes_max = 16U << 20;
 inline constexpr std::size_t notify_changes_max = 1024;
 
 /// Names that one call of a query of a directory examines; then the loop serves others. A name
-/// whose security descriptor is read counts more, and even more if the descriptor is long.
+/// whose security descriptor is read counts as several (open/directory_scan.hpp).
 inline constexpr std::size_t names_examined_per_call_max = 2048;
-inline constexpr std::size_t names_per_security_descriptor = 4;
-inline constexpr std::size_t descriptor_bytes_per_name = 256;
 
 /// Failed logons of an address without delay, and the longest pause before each further check of a
 /// password.

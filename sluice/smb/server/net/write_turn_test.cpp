@@ -24,7 +24,7 @@ protected:
     void set_delay(std::chrono::seconds longest) {
         auto& volume =
             dynamic_cast<vfs::memory_volume&>(server_of_test().context().find_share("files")->volume());
-        volume.set_faults({.seed = 3, .delay_max = longest});
+        volume.set_faults({.seed = 3, .delay_max = longest, .transfers_at_once = true});
     }
     std::uint64_t send_write() {
         static constexpr std::array<std::byte, 4> some{};

@@ -12,6 +12,11 @@
 
 namespace sluice::smb::server {
 
+/// The work of a check of access, as a number of examined names: of reading a security descriptor,
+/// and of each of its parts of this size.
+inline constexpr std::size_t names_per_security_descriptor = 4;
+inline constexpr std::size_t descriptor_bytes_per_name = 256;
+
 /// The state of QUERY_DIRECTORY on an open directory ([MS-FSA] 2.1.5.6.3): the names that match a
 /// pattern, `.` and `..` first. A pattern without wildcards is looked up, not searched for.
 ///

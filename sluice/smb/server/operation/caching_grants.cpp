@@ -22,7 +22,8 @@ struct others {
     bool are_writing = false;     // the content is changing: data read now may be stale at once
 };
 
-// Except those of the same cache.
+// Except those of the same cache. Clients that choose one key share one cache: Microsoft's suite
+// requires that all of them may cache writes (Leasing_FileLeasingV2_SameLeaseKey).
 [[nodiscard]] others others_than(const file_section& held, const open& fresh, const lease* own,
                                  const std::optional<cache_identity>& cache) {
     others found;
@@ -31,11 +32,7 @@ struct others {
         const open_in_file& place = one->in_file(held);
         const lease* const theirs = place.lease.get();
         if (one == &fresh or (own != nullptr and theirs == own)) continue;
-        if (theirs != nullptr and cache and is_of_cache(held, *theirs, *cache)) {
-            // Two clients that write into one cache would lose the writes of one of them.
-            found.forbid_writing = true;
-            continue;
-        }
+        if (theirs != nullptr and cache and is_of_cache(held, *theirs, *cache)) continue;
         found.are_writing |= place.pending_writes != 0;
         const bool has_oplock =
             theirs != nullptr and theirs->is_oplock() and theirs->held() != lease_state::none;

@@ -2,7 +2,6 @@
 
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/report/snapshot.hpp"
-#include "sluice/vfs/limits.hpp"
 
 namespace sluice::smb::server {
 
@@ -188,11 +187,12 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
     to.back().when_reached = "the watch loses its changes; its client lists the directory";
     to.push_back({"names_examined_per_call_max", group, "names that a query examines between turns",
                   limits::names_examined_per_call_max});
-    to.push_back({.name = "short_named_files_max",
-                  .group = group,
-                  .what = "files of a directory with short names",
-                  .limit = vfs::limits::short_named_files_max,
-                  .when_reached = "the files of the directory have none"});
+    to.push_back({"offload_token_lifetime_default", group, "default validity of a token of an offloaded copy",
+                  seconds(limits::offload_token_lifetime_default), "s"});
+    to.push_back({"offload_token_lifetime_max", group, "longest validity that a client can ask for",
+                  seconds(limits::offload_token_lifetime_max), "s"});
+    to.push_back({"offload_token_data_bytes_max", group, "data that one token stands for",
+                  limits::offload_token_data_bytes_max, "bytes"});
     to.push_back({"break_within", group, "time to answer a break", seconds(limits::break_within), "s"});
     to.push_back({"break_resend_delay", group, "time before a break is sent on another channel",
                   ms(limits::break_resend_delay), "ms"});

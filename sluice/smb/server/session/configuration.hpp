@@ -36,14 +36,14 @@ struct share_configuration {
     std::vector<std::string> read_only_users;  // that may change nothing; "guest" are all guests
     std::vector<std::string> auditors;         // that may read and change audit lists (SACLs)
 
-    /// Returns whether `other` serves the same thing in the same way, so that a reload can leave it
-    /// as it is.
+    /// Returns whether `other` serves the same volume in the same way, so that a reload can leave
+    /// it as it is.
     [[nodiscard]] bool is_same_as(const share_configuration& other) const {
-        return name == other.name and comment == other.comment and source == other.source and
-               is_read_only == other.is_read_only and is_hidden == other.is_hidden and
-               hides_unreadable == other.hides_unreadable and encryption == other.encryption and
-               users == other.users and read_only_users == other.read_only_users and
-               auditors == other.auditors;
+        return volume == other.volume and name == other.name and comment == other.comment and
+               source == other.source and is_read_only == other.is_read_only and
+               is_hidden == other.is_hidden and hides_unreadable == other.hides_unreadable and
+               encryption == other.encryption and users == other.users and
+               read_only_users == other.read_only_users and auditors == other.auditors;
     }
 };
 

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Compares the results of Microsoft's protocol test suites (MS-SMB2 and MS-FSA) with the ledgers.
+
+    tests/conformance/microsoft_suites.py --runner PATH --program build/release/sluice/cli/sluice [--suite MS-FSA] [--quick]
+
+The suites are github.com/microsoft/WindowsProtocolTestSuites. The runner is a program that executes one of them:
+`PATH SUITE --program PROGRAM --out DIRECTORY --server-args ARGUMENTS [--signing] [--filter FILTER]` leaves
+`DIRECTORY/SUITE.json`, an object with `[outcome, message]` for each case. Without `--runner`, the variable
+SLUICE_PROTOCOL_SUITES names it; without both, the exit status is 77. A case that fails must be in the ledger of its suite
+with the cause and the decision, or the run fails. A case in the ledger that passes is reported.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+LEDGERS = {"MS-SMB2": HERE / "microsoft-smb2.txt", "MS-FSA": HERE / "microsoft-fsa.txt"}
+# What the suites expect of a server: an administrator may read and change audit lists, and files have short names.
+SERVER_OPTIONS = "--auditor administrator --short-names on"
+# Topics that take seconds.
+QUICK = {"MS-SMB2": "Name~CreateClose|Name~AppInstance|Name~QueryDir", "MS-FSA": "Name~QueryDirectory|Name~FsCtl"}
+SKIPPED = 77
+
+
+def read_ledger(path):
+    """Returns the reason of each case of a ledger."""
+    lines = [line for line in path.read_text().splitlines() if line and not line.startswith("#")]
+    return dict(line.split("\t") for line in lines)
+
+
+def compare(results, ledger):
+    """Returns the cases that fail without a reason, and those that pass although the ledger has them."""
+    failed = {name for name, (outcome, _) in results.items() if outcome == "Failed"}
+    passed = {name for name, (outcome, _) in results.items() if outcome == "Passed"}
+    return sorted(failed - ledger.keys()), sorted(passed & ledger.keys())
+
+
+def run(suite, options):
+    """Executes a suite. Returns the outcome and the message of each case."""
+    with tempfile.TemporaryDirectory() as directory:
+        command = [options.runner, suite, "--program", options.program, "--out", directory,
+                   "--server-args", SERVER_OPTIONS]
+        command += ["--signing"] if options.signing == "required" else []
+        command += ["--filter", QUICK[suite]] if options.quick else []
+        subprocess.run(command, check=False)
+        return json.loads((pathlib.Path(directory) / f"{suite}.json").read_text())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runner", default=os.environ.get("SLUICE_PROTOCOL_SUITES"))
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--suite", choices=LEDGERS, action="append")
+    parser.add_argument("--signing", choices=("required", "optional"), default="required")
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    if not options.runner:
+        print("no runner of the suites: set SLUICE_PROTOCOL_SUITES")
+        return SKIPPED
+    status = 0
+    for suite in options.suite or LEDGERS:
+        results = run(suite, options)
+        ledger = read_ledger(LEDGERS[suite])
+        missing, fixed = compare(results, ledger)
+        counts = [sum(outcome == wanted for outcome, _ in results.values()) for wanted in ("Passed", "Failed")]
+        print(f"{suite}: {counts[0]} passed, {counts[1]} failed, {len(results) - sum(counts)} skipped")
+        for name in missing:
+            print(f"  FAILED without a reason: {name}: {results[name][1][:300]}")
+        for name in fixed:
+            print(f"  passes, remove it from the ledger: {name}")
+        status |= bool(missing)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
