@@ -17,10 +17,10 @@ struct stopping_link {
     std::string target;  // with slashes; inside the share
 };
 
-/// Finds the first component of `path` that is such a link. Errors: OBJECT_NAME_NOT_FOUND if there
-/// is none that the client may know: it could open the link itself and read its target, which leads
-/// to a place in the share, also when it is applied to the path as text. A file-system call:
-/// touches the volume only, and blocks for it.
+/// Finds the first component of `path` that is such a link. Only links that the client may read
+/// count, whose target is in the share, also when the client applies it to the path as text.
+/// Errors: OBJECT_NAME_NOT_FOUND if there is none. A file-system call: touches the volume only, and
+/// blocks for it.
 [[nodiscard]] std::expected<stopping_link, wire::nt_status> find_stopping_link(
     const accessor& by, std::string_view path, vfs::follow_links last) noexcept;
 
