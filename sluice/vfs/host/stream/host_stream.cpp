@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "sluice/base/case_fold.hpp"
 #include "sluice/io/path/xattr.hpp"
 #include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
@@ -65,6 +66,19 @@ result<void> create_stream(const host_tree& tree, const io::handle& file, const 
     return {};
 }
 
+// Removes the attributes of `name` in another case, but for `kept`: the replaced stream, and another
+// one if a crash has interrupted an earlier rename.
+result<void> remove_other_spellings(const io::handle& file, std::string_view name, std::string_view kept) {
+    const auto small = list_small_streams(file);
+    if (not small) return failure(small.error());
+    for (const stream_info& each : small->streams) {
+        if (each.name == name or each.name == kept or not equal_ignoring_case(each.name, name)) continue;
+        const auto gone = io::remove_xattr(file, attribute_of(each.name));
+        if (not gone and gone.error().code() != ENODATA) return gone;
+    }
+    return {};
+}
+
 }  // namespace
 
 result<node_ptr> open_host_stream(host_tree& tree, const io::handle& file, file_key key, std::string path,
@@ -101,8 +115,9 @@ result<std::vector<stream_info>> list_host_streams(const host_tree& tree, const 
     auto large = (*directory)->list();
     if (not large) return failure(large.error());
     for (stream_info& each : *large) {
-        const bool is_leftover = std::ranges::any_of(
-            small->streams, [&](const stream_info& known) { return known.name == each.name; });
+        const bool is_leftover = std::ranges::any_of(small->streams, [&](const stream_info& known) {
+            return equal_ignoring_case(known.name, each.name);
+        });
         if (not is_leftover) small->streams.push_back(std::move(each));
     }
     return std::move(small->streams);
@@ -193,14 +208,11 @@ result<void> host_stream::rename_small(std::string_view name, std::span<const st
         if (not is_exchanged) (void)io::remove_xattr(file_, wanted);
         return failure(why);
     };
-    if (not replaced.name.empty() and not replaced.is_large and replaced.name != name) {
-        if (const auto gone = io::remove_xattr(file_, attribute_of(replaced.name)); not gone)
-            return refuse(gone.error());
-    }
-    // Files of these names, replaced or left over from a crash, would be streams without the
-    // attributes.
-    for (const std::string_view each : {std::string_view(replaced.name), name})
-        if (const auto gone = remove_large(each); not gone) return refuse(gone.error());
+    if (const auto gone = remove_other_spellings(file_, name, stream_name()); not gone)
+        return refuse(gone.error());
+    // Files of this name, replaced or left over from a crash, would be streams without the
+    // attribute.
+    if (const auto gone = remove_large(name); not gone) return refuse(gone.error());
     const std::string before = stream_name();
     if (const auto gone = remove_large(before); not gone) return refuse(gone.error());
     if (const auto gone = io::remove_xattr(file_, attribute_of(before)); not gone) return gone;
@@ -211,8 +223,9 @@ result<void> host_stream::rename_small(std::string_view name, std::span<const st
 result<void> host_stream::rename_large(std::string_view name, const replaced_stream& replaced) {
     const auto directory = stream_store(tree_).find_or_create(file_);
     if (not directory) return failure(directory.error());
-    // An attribute would remain the stream of that name.
+    // An attribute would remain the stream of that name, and without it, a leftover would.
     if (not replaced.name.empty() and not replaced.is_large) {
+        if (const auto gone = directory->remove_every_spelling(name); not gone) return failure(gone.error());
         if (const auto gone = io::remove_xattr(file_, attribute_of(replaced.name)); not gone) return gone;
     }
     // By way of the replaced one's name, so that there are never two names that differ in case
@@ -234,24 +247,25 @@ void host_stream::follow_stream_name(std::string_view name) noexcept {
     key_.stream = stream_number(name_);
 }
 
-// Removes the file of a stream; false if there is none.
+// Removes the file of a stream, and those that crashes have left; false if there is none.
 result<bool> host_stream::remove_large(std::string_view name) {
     if (name.empty()) return false;
     auto found = stream_store(tree_).find(file_);
     if (not found) return failure(found.error());
     if (not*found) return false;
-    const auto spelled = (*found)->find(name);
-    if (not spelled) return failure(spelled.error());
-    if (not*spelled or **spelled != name) return false;
     if (not(*found)->is_own()) {
+        const auto spelled = (*found)->find(name);
+        if (not spelled) return failure(spelled.error());
+        if (not*spelled) return false;
         auto own = stream_store(tree_).find_or_create(file_, name);  // which has no copy of it
         if (not own) return failure(own.error());
         *found = std::move(*own);
+        (*found)->remove_if_empty();
+        return true;
     }
-    if (const auto gone = (*found)->remove(name); not gone and not is_missing(gone.error()))
-        return failure(gone.error());
-    (*found)->remove_if_empty();
-    return true;
+    const auto gone = (*found)->remove_every_spelling(name);
+    if (gone and *gone) (*found)->remove_if_empty();
+    return gone;
 }
 
 result<void> host_stream::remove() noexcept {

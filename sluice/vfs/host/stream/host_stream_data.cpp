@@ -121,6 +121,8 @@ result<host_stream::large_file> host_stream::make_large() {
 // nothing to lose.
 result<host_stream::large_file> host_stream::move_out(const stream_directory& to, const std::string& name,
                                                       std::span<const std::byte> bytes) {
+    // In another case, a leftover of a crash would become a stream of its own.
+    if (const auto gone = to.remove_every_spelling(name); not gone) return failure(gone.error());
     auto file = to.create(name, stream_directory::existing::empty);
     if (not file) return failure(file.error());
     const auto moved = [&]() -> result<void> {

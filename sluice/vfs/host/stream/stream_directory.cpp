@@ -154,6 +154,23 @@ result<void> stream_directory::remove(std::string_view stream) const {
     return failure(error::with_path(errno, "remove stream", stream));
 }
 
+result<bool> stream_directory::remove_every_spelling(std::string_view stream) const {
+    std::vector<std::string> spellings;
+    {
+        const as_process now;
+        const auto collect = [&](const io::directory_entry& /*entry*/, std::string_view each) {
+            if (equal_ignoring_case(each, stream)) spellings.emplace_back(each);
+        };
+        const auto done = for_each_stream(itself_, io::stat_fields::none, collect);
+        if (not done) return failure(done.error());
+    }
+    for (const std::string& each : spellings) {
+        const auto gone = remove(each);
+        if (not gone and gone.error() != std::errc::no_such_file_or_directory) return failure(gone.error());
+    }
+    return not spellings.empty();
+}
+
 // The directory last: until then, the next call repeats it.
 result<void> stream_directory::claim() {
     const as_process now;
@@ -189,7 +206,7 @@ result<void> stream_directory::copy_from(const stream_directory& other, std::str
     const auto all = other.list();
     if (not all) return failure(all.error());
     for (const stream_info& each : *all) {
-        if (each.name == except) continue;
+        if (equal_ignoring_case(each.name, except)) continue;
         const auto source = other.open(each.name, {.read = true});
         if (not source) return failure(source.error());
         auto copy = create_file(each.name, existing::refuse);

@@ -97,6 +97,9 @@ public:
     [[nodiscard]] result<io::file_handle> create(std::string_view stream, existing found) const;
     /// Renames a stream; replaces another one. Errors: ENOENT.
     [[nodiscard]] result<void> rename(std::string_view stream, std::string_view to) const;
+    /// Removes a stream, in each spelling of its name: there is more than one after a crash. Returns
+    /// whether there was any. Complexity: linear in the streams.
+    [[nodiscard]] result<bool> remove_every_spelling(std::string_view stream) const;
     /// Errors: ENOENT.
     [[nodiscard]] result<void> remove(std::string_view stream) const;
 
@@ -105,7 +108,7 @@ public:
     void lock() const noexcept;
     /// Makes the names of the streams, of the directory and of those above it durable.
     [[nodiscard]] result<void> barrier() const;
-    /// Copies the streams of another directory, except the one named, durably. Errors: EEXIST.
+    /// Copies the streams of another directory, except the one named in any case, durably. Errors: EEXIST.
     [[nodiscard]] result<void> copy_from(const stream_directory& other, std::string_view except) const;
 
     /// Removes the directory if it has no stream. Returns whether it did; does nothing on errors.
