@@ -145,6 +145,9 @@ public:
     [[nodiscard]] result<std::vector<stream_info>> streams() noexcept override {
         return as([&] { return behind_->attached()->streams(); });
     }
+    [[nodiscard]] result<metadata> file_status() noexcept override {
+        return as([&] { return behind_->attached()->file_status(); });
+    }
     [[nodiscard]] result<node_ptr> open_stream(const stream_request& wanted) noexcept override {
         auto opened = as([&] { return behind_->attached()->open_stream(wanted); });
         if (not opened) return opened;

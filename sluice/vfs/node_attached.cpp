@@ -8,6 +8,10 @@ result<std::vector<stream_info>> node_attached::streams() noexcept {
     return failure({EOPNOTSUPP, "list streams"});
 }
 
+result<metadata> node_attached::file_status() noexcept {
+    return failure({EOPNOTSUPP, "find the file of a stream"});
+}
+
 result<node_ptr> node_attached::open_stream(const stream_request& /*wanted*/) noexcept {
     return failure({EOPNOTSUPP, "open stream"});
 }

@@ -32,8 +32,8 @@ struct extended_attribute {
 };
 
 /// The properties of a file, directory or link besides its data and its name: a part of a node.
-/// A stream shares the EAs and the security descriptor of its file, but has no streams, and
-/// does not become a link.
+/// A stream shares the EAs, the security descriptor and the list of streams of its file, but opens
+/// and removes none of them, and does not become a link.
 ///
 /// Errors of every call: EOPNOTSUPP if the file system cannot store it; of changes: EROFS,
 /// EACCES, EPERM, ENOSPC.
@@ -48,6 +48,9 @@ public:
 
     /// Returns the named streams, in no order. Complexity: linear in them.
     [[nodiscard]] virtual result<std::vector<stream_info>> streams() noexcept;
+    /// Returns the status of the file that a stream belongs to. Errors: also EOPNOTSUPP for a node
+    /// that is not a stream.
+    [[nodiscard]] virtual result<metadata> file_status() noexcept;
     /// Opens a named stream. Errors: ENOENT if there is none and `create` is false; EEXIST if
     /// `create` and `exclusive` and there is one; EILSEQ. Allocates: the node.
     [[nodiscard]] virtual result<node_ptr> open_stream(const stream_request& wanted) noexcept;

@@ -287,6 +287,9 @@ TEST_P(volume_data, files_and_directories_have_streams) {
     ASSERT_EQ(infos.size(), 1U);
     EXPECT_EQ(infos[0].name, "First");
     EXPECT_EQ(infos[0].size_bytes, 15U);
+    EXPECT_EQ(first->attached()->streams().value().size(), 1U) << "of its file";
+    EXPECT_EQ(first->attached()->file_status().value().size_bytes, 4U);
+    EXPECT_EQ(code(file->attached()->file_status()), EOPNOTSUPP);
     ASSERT_EQ(code(first->data()->truncate(2)), 0);
     EXPECT_EQ(read(*first).value(), "01");
     ASSERT_EQ(code(first->data()->truncate(3)), 0);
@@ -297,6 +300,7 @@ TEST_P(volume_data, files_and_directories_have_streams) {
     EXPECT_EQ(content("f"), "main");
     const auto of_directory = stream(*make_directory("d"), "s");
     EXPECT_EQ(code(write(*of_directory, "x")), 0);
+    EXPECT_EQ(of_directory->attached()->file_status().value().kind, node_kind::directory);
     EXPECT_EQ(code(first->attached()->open_stream({.name = "x", .create = true})), EOPNOTSUPP);
 }
 

@@ -142,6 +142,7 @@ public:
     [[nodiscard]] result<void> become_link(std::string_view target) noexcept override;
 
     [[nodiscard]] result<std::vector<stream_info>> streams() noexcept override;
+    [[nodiscard]] result<metadata> file_status() noexcept override;
     [[nodiscard]] result<node_ptr> open_stream(const stream_request& wanted) noexcept override;
     [[nodiscard]] result<std::vector<extended_attribute>> extended_attributes() noexcept override;
     [[nodiscard]] result<void> set_extended_attribute(std::string_view name,
@@ -469,13 +470,18 @@ result<void> memory_node::become_link(std::string_view target) noexcept {
 
 result<std::vector<stream_info>> memory_node::streams() noexcept {
     const std::scoped_lock guard(tree_.mutex);
-    if (stream_ != nullptr) return failure({EOPNOTSUPP, "list streams"});
     std::vector<stream_info> found;
     for (const auto& [folded, each] : file_->streams)
         found.push_back({.name = each->name,
                          .size_bytes = each->content.size(),
                          .allocated_bytes = each->content.allocated_bytes()});
     return found;
+}
+
+result<metadata> memory_node::file_status() noexcept {
+    if (stream_ == nullptr) return node_attached::file_status();
+    const std::scoped_lock guard(tree_.mutex);
+    return memory_listing::status_of(*file_);
 }
 
 result<node_ptr> memory_node::open_stream(const stream_request& wanted) noexcept {

@@ -282,6 +282,10 @@ result<void> host_stream::remove() noexcept {
 
 // --- properties of its file
 
+result<std::vector<stream_info>> host_stream::streams() noexcept {
+    return list_host_streams(tree_, file_);
+}
+
 result<std::vector<extended_attribute>> host_stream::extended_attributes() noexcept {
     return list_extended_attributes(file_);
 }

@@ -86,6 +86,8 @@ public:
     void follow_stream_name(std::string_view name) noexcept override;
     [[nodiscard]] result<void> remove() noexcept override;
 
+    [[nodiscard]] result<std::vector<stream_info>> streams() noexcept override;
+    [[nodiscard]] result<metadata> file_status() noexcept override;
     [[nodiscard]] result<std::vector<extended_attribute>> extended_attributes() noexcept override;
     [[nodiscard]] result<void> set_extended_attribute(std::string_view name,
                                                       std::span<const std::byte> value) noexcept override;

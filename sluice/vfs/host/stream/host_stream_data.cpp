@@ -141,12 +141,18 @@ result<host_stream::large_file> host_stream::move_out(const stream_directory& to
 
 // --- status
 
-result<metadata> host_stream::status() noexcept {
+result<metadata> host_stream::file_status() noexcept {
     const auto status = io::status_of(file_, node_fields);
     if (not status) return failure(status.error());
     const auto stored = load_metadata(file_);
     if (not stored) return failure(stored.error());
-    metadata found = metadata_of(*status, *stored, split_path(path_).name, tree_.dots());
+    return metadata_of(*status, *stored, split_path(path_).name, tree_.dots());
+}
+
+result<metadata> host_stream::status() noexcept {
+    const auto of_file = file_status();
+    if (not of_file) return of_file;
+    metadata found = *of_file;
     found.kind = node_kind::file;
     found.is_sparse = false;
     if (large() == nullptr) {

@@ -141,12 +141,13 @@ template <class Writer>
         .bytes = bytes, .fixed_bytes = is_cut ? stream_fixed_bytes : 0, .is_incomplete = is_cut};
 }
 
-[[nodiscard]] answer streams_of(const open& one, const file_facts& known, mutable_bytes room) {
+// The streams of a file, also if one of them is open. `known.status` is that of the file.
+[[nodiscard]] answer streams_of(const file_facts& known, mutable_bytes room) {
     const vfs::metadata& status = known.status;
     wire::stream_list_writer list(room);
     entry_outcome last = entry_outcome::written;
     // A directory has no unnamed stream.
-    if (status.kind != vfs::node_kind::directory and one.node->stream_name().empty())
+    if (status.kind != vfs::node_kind::directory)
         last = list.put(
             {.name = "::$DATA", .size_bytes = status.size_bytes, .allocation_bytes = status.allocated_bytes});
     const auto& all = known.streams;
@@ -266,7 +267,7 @@ struct needs {
         case file_information_class::all:
             return {.status = true, .attributes = true};
         case file_information_class::stream:
-            return {.status = true, .streams = true};
+            return {.streams = true};
         default:
             return {.status = true};
     }
@@ -299,7 +300,13 @@ std::expected<file_facts, nt_status> ask_file(vfs::node& node, file_information_
     const auto attached = vfs::attached_of(node);
     if (of.attributes)
         known.attributes = attached ? (*attached)->extended_attributes() : failure(attached.error());
-    if (of.streams) known.streams = attached ? (*attached)->streams() : failure(attached.error());
+    if (of.streams) {
+        known.streams = attached ? (*attached)->streams() : failure(attached.error());
+        const bool is_stream = attached and not node.stream_name().empty();
+        const result<vfs::metadata> status = is_stream ? (*attached)->file_status() : node.status();
+        if (not status) return std::unexpected(status_of(status.error()));
+        known.status = *status;
+    }
     if (const auto names = vfs::names_of(node); of.short_name and names) {
         const auto other = (*names)->alternate_name();
         if (not other) return std::unexpected(status_of(other.error()));
@@ -340,7 +347,7 @@ answer file_information(const request& r, const open& one, const wire::query_inf
         case file_information_class::all:
             return all_of(one, known, room);
         case file_information_class::stream:
-            return streams_of(one, known, room_for_list(args, room));
+            return streams_of(known, room_for_list(args, room));
         case file_information_class::compression:
             return encoded(room, compression_of(status));
         case file_information_class::network_open:

@@ -77,6 +77,18 @@ TEST_F(file_information, lists_the_unnamed_stream_of_a_file_and_none_of_a_direct
     EXPECT_TRUE(ask(open_directory(), file_information_class::stream).empty());
 }
 
+// [MS-FSA] 2.1.5.12.29 lists the streams of Open.File, whichever of them is open.
+TEST_F(file_information, lists_all_streams_of_a_file_through_the_handle_of_one) {
+    const wire::file_id file = open_for(wire::file_all_access, "f");
+    ASSERT_EQ(write(file, "main"), nt_status::success);
+    const wire::file_id stream = open_for(wire::file_all_access, "f:s");
+    ASSERT_EQ(write(stream, "a stream"), nt_status::success);
+    wire::stream_list_reader reader{ask(stream, file_information_class::stream)};
+    EXPECT_EQ((*reader.next())->size_bytes, 4U);
+    EXPECT_EQ((*reader.next())->size_bytes, 8U);
+    EXPECT_FALSE(*reader.next());
+}
+
 TEST_F(file_information, reports_a_file_without_extended_attributes) {
     EXPECT_EQ(query(open_for(wire::file_all_access), file_information_class::full_ea).status(),
               nt_status::no_eas_on_file);
