@@ -287,7 +287,7 @@ TEST_P(volume_data, files_and_directories_have_streams) {
     ASSERT_EQ(infos.size(), 1U);
     EXPECT_EQ(infos[0].name, "First");
     EXPECT_EQ(infos[0].size_bytes, 15U);
-    EXPECT_EQ(first->attached()->streams().value().size(), 1U) << "of its file";
+    EXPECT_EQ(first->attached()->streams().value().size(), 1U) << "those of the file";
     EXPECT_EQ(first->attached()->file_status().value().size_bytes, 4U);
     EXPECT_EQ(code(file->attached()->file_status()), EOPNOTSUPP);
     ASSERT_EQ(code(first->data()->truncate(2)), 0);

@@ -31,7 +31,7 @@ inline constexpr std::size_t information_bytes_max = (64U << 10) + 256;
 /// The facts about a file that take a file-system call. Members that an information class
 /// does not need are empty.
 struct file_facts {
-    vfs::metadata status{};  // of a stream's file if `streams` is asked for
+    vfs::metadata status{};  // with `streams`: the status of the file, also for a stream
     result<std::vector<vfs::extended_attribute>> attributes{};
     result<std::vector<vfs::stream_info>> streams{};
     vfs::short_name short_name{};  // if it differs from the name
