@@ -153,6 +153,9 @@ public:
         if (not opened) return opened;
         return std::make_unique<impersonated_node>(who_, std::move(*opened));
     }
+    [[nodiscard]] bool streams_may_wait() noexcept override {
+        return as([&] { return behind_->attached()->streams_may_wait(); });
+    }
     [[nodiscard]] result<void> remove_streams() noexcept override {
         return as([&] { return behind_->attached()->remove_streams(); });
     }

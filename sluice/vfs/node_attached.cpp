@@ -23,7 +23,8 @@ result<void> node_attached::remove_streams() noexcept {
         const auto stream = open_stream({.name = each.name});
         if (not stream and stream.error() == std::errc::no_such_file_or_directory) continue;
         if (not stream) return failure(stream.error());
-        if (const auto gone = remove(**stream); not gone) return gone;
+        const auto gone = remove(**stream);
+        if (not gone and gone.error() != std::errc::no_such_file_or_directory) return gone;
     }
     return {};
 }

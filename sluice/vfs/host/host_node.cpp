@@ -10,6 +10,7 @@
 #include "sluice/io/path/fs_location.hpp"
 #include "sluice/io/path/symlink_handle.hpp"
 #include "sluice/io/path/xattr.hpp"
+#include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/domain/domain_table.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_compression.hpp"
@@ -162,12 +163,19 @@ result<void> host_node::may_move() const noexcept {
     return tree_.may_change();
 }
 
+// Large streams in the store of a directory that once was a share of its own would not be found
+// elsewhere: finding them moves them to the store of this share. Without them, the file still moves.
+void host_node::bring_streams() noexcept {
+    if (tree_.keeps_attributes) (void)stream_store(tree_).find(held());
+}
+
 result<void> host_node::rename(std::string_view path, when_taken taken) noexcept {
     return tree_.as_crossing(rename_within(path, taken));
 }
 
 result<void> host_node::rename_within(std::string_view path, when_taken taken) noexcept {
     if (const auto may = may_move(); not may) return may;
+    bring_streams();
     for (unsigned attempt = 0;; ++attempt) {
         const auto there = tree_.place(path);
         if (not there) return failure(there.error());
@@ -344,6 +352,12 @@ result<void> host_node::become_file(const std::string& where) {
 result<std::vector<stream_info>> host_node::streams() noexcept {
     if (not tree_.keeps_attributes) return failure({EOPNOTSUPP, "list streams"});
     return list_host_streams(tree_, held());
+}
+
+bool host_node::streams_may_wait() noexcept {
+    if (not tree_.keeps_attributes) return false;
+    const account_identity::pause as_process;
+    return io::xattr_bytes(held(), streams_attribute).has_value();
 }
 
 result<void> host_node::remove_streams() noexcept {

@@ -86,6 +86,7 @@ public:
     [[nodiscard]] result<void> become_link(std::string_view target) noexcept override;
 
     [[nodiscard]] result<std::vector<stream_info>> streams() noexcept override;
+    [[nodiscard]] bool streams_may_wait() noexcept override;
     [[nodiscard]] result<void> remove_streams() noexcept override;
     [[nodiscard]] result<node_ptr> open_stream(const stream_request& wanted) noexcept override;
     [[nodiscard]] result<std::vector<extended_attribute>> extended_attributes() noexcept override;
@@ -116,6 +117,7 @@ private:
     void go_by(std::string_view path);
     [[nodiscard]] std::string present_path() const;
     [[nodiscard]] result<void> may_move() const noexcept;
+    void bring_streams() noexcept;
     [[nodiscard]] result<void> rename_within(std::string_view path, when_taken taken) noexcept;
     [[nodiscard]] result<void> link_within(std::string_view path, when_taken taken) noexcept;
     [[nodiscard]] result<void> rename_over(const host_place& there, when_taken taken);

@@ -79,17 +79,19 @@ private:
 }
 
 /// Carries out a call that changes a file's attributes, streams, EAs, security descriptor or size,
-/// in its turn (file_state::changes). Otherwise as request::call. Suspends.
+/// in its turn (file_state::changes). `waits`: yes if it may wait for other calls, even if
+/// waits_of_change() does not say so. Otherwise as request::call. Suspends.
 template <std::invocable Call>
-[[nodiscard]] io::task<std::invoke_result_t<Call&>> call_in_turn(request& r, const open& one,
-                                                                 Call call) noexcept {
+[[nodiscard]] io::task<std::invoke_result_t<Call&>> call_in_turn(
+    request& r, const open& one, Call call, vfs::waits_for_calls waits = vfs::waits_for_calls::no) noexcept {
     change_turn turn(r, *one.file);
     if (not turn.is_taken()) {
         const wire::nt_status refused = co_await turn.wait();
         if (refused != wire::nt_status::success)
             co_return withdrawn_outcome<std::invoke_result_t<Call&>>(refused);
     }
-    co_return co_await r.call(one.node->domain(), std::move(call), waits_of_change(*one.node));
+    if (waits == vfs::waits_for_calls::no) waits = waits_of_change(*one.node);
+    co_return co_await r.call(one.node->domain(), std::move(call), waits);
 }
 
 /// The same as call_in_turn for a change through an open: times that it keeps (kept_times) are as

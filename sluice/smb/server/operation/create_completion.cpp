@@ -156,7 +156,12 @@ io::task<nt_status> create_operation::prepare() noexcept {
     const auto call = [&] { return prepare_node(r_.accessor(), args_, *fresh_->node, how); };
     std::expected<reply_facts, nt_status> known = std::unexpected(nt_status::success);
     if (empties) {
-        known = co_await call_in_turn(r_, *fresh_, call);
+        // The streams of the file are removed with its content.
+        const auto waits = co_await r_.call(*fresh_, [&] { return waits_of_overwrite(*fresh_->node); });
+        if (waits)
+            known = co_await call_in_turn(r_, *fresh_, call, *waits);
+        else
+            known = std::unexpected(waits.error());
         emptying_.reset();
         facts_changes_ += 2;  // its own
         action_ = args_.disposition == create_disposition::supersede ? create_action::superseded

@@ -352,7 +352,9 @@ io::task<create_operation::step> create_operation::create(create_round& round) n
                           .is_directory = makes_directory()};
     vfs::fs_domain& domain = (found_.directory ? *found_.directory->node : *found_.node).domain();
     facts_names_ = round.names().changes() + 1;  // with this creation
-    auto made = co_await r_.call(domain, [&] { return create_node(r_.accessor(), args_, wanted); });
+    // A stream may be created in the store, and its file may be a copy.
+    const auto waits = name_.stream.empty() ? vfs::waits_for_calls::no : vfs::waits_for_calls::yes;
+    auto made = co_await r_.call(domain, [&] { return create_node(r_.accessor(), args_, wanted); }, waits);
     ENSURE(fresh_->phase() == open_phase::making and not fresh_->has_session(),
            "an open that is being made is its CREATE's");
     if (not made) {

@@ -221,6 +221,12 @@ std::expected<created_node, nt_status> create_node(const accessor& by, const wir
     return made;
 }
 
+std::expected<vfs::waits_for_calls, nt_status> waits_of_overwrite(vfs::node& node) noexcept {
+    vfs::node_attached* const part = node.attached();
+    const bool may_wait = part != nullptr and part->streams_may_wait();
+    return may_wait ? vfs::waits_for_calls::yes : vfs::waits_for_calls::no;
+}
+
 std::expected<reply_facts, nt_status> prepare_node(const accessor& by, const wire::create_args& args,
                                                    vfs::node& node, const preparation& wanted) noexcept {
     if (wanted.overwrites) {

@@ -58,28 +58,33 @@ result<void> create_stream(const host_tree& tree, const io::handle& file, const 
     const auto made = store_attribute(file, attribute_of(name), {}, io::xattr_creation::only_if_not_exist);
     if (not made and made.error().code() == EEXIST and not wanted.exclusive) return {};
     if (made or made.error().code() != ENOSPC) return made;
-    const auto directory = stream_store(tree).find_or_create(file);
-    if (not directory) return failure(directory.error());
-    const auto created = directory->create(name, stream_directory::existing::refuse);
-    const bool is_there = not created and created.error().code() == EEXIST and not wanted.exclusive;
-    if (not created and not is_there) return failure(created.error());
-    return {};
+    result<void> outcome = made;
+    for (unsigned attempt = 0; attempt != limits::lookup_attempts_max; ++attempt) {
+        const auto directory = stream_store(tree).find_or_create(file);
+        if (not directory) return failure(directory.error());
+        const auto created = directory->create(name, stream_directory::existing::refuse);
+        if (created or (created.error().code() == EEXIST and not wanted.exclusive)) return {};
+        outcome = failure(created.error());
+        // The directory was empty, and has been removed.
+        if (not is_missing(created.error())) break;
+    }
+    return outcome;
 }
 
-// Removes the attributes of `name` in another case, but for `kept`: the replaced stream, and another
-// one if a crash has interrupted an earlier rename.
-result<void> remove_other_spellings(const io::handle& file, std::string_view name, std::string_view kept) {
+}  // namespace
+
+result<void> remove_small_spellings(const io::handle& file, std::string_view name,
+                                    std::initializer_list<std::string_view> kept) {
     const auto small = list_small_streams(file);
     if (not small) return failure(small.error());
     for (const stream_info& each : small->streams) {
-        if (each.name == name or each.name == kept or not equal_ignoring_case(each.name, name)) continue;
+        if (std::ranges::find(kept, each.name) != kept.end() or not equal_ignoring_case(each.name, name))
+            continue;
         const auto gone = io::remove_xattr(file, attribute_of(each.name));
         if (not gone and gone.error().code() != ENODATA) return gone;
     }
     return {};
 }
-
-}  // namespace
 
 result<node_ptr> open_host_stream(host_tree& tree, const io::handle& file, file_key key, std::string path,
                                   const stream_request& wanted) {
@@ -151,12 +156,12 @@ std::string host_stream::path() const {
     return shown_path(tree_.present_path(file_, domain().may_call_here()).value_or(path_));
 }
 
-// As for a file, an account's rights are checked when the data is opened, because later transfers
-// may not have its identity, and the store never has it. By the system call itself: where the
-// kernel lacks it, the function of the C library checks another identity.
+// As for a file, the rights are checked when the data is opened: later transfers may not have the
+// identity of the account, and files in the store would not refuse the process. By the system call
+// itself: where the kernel lacks it, the function of the C library checks another identity.
 result<void> host_stream::may_use(data_access wanted) const noexcept {
     const int rights = (wanted.read ? R_OK : 0) | (wanted.write ? W_OK : 0);
-    if (not account_identity::is_in_use() or rights == 0) return {};
+    if (rights == 0) return {};
     if (::syscall(SYS_faccessat2, file_.descriptor(), "", rights, AT_EACCESS | AT_EMPTY_PATH) == 0) return {};
     return failure(error::last("open stream", file_.descriptor()));
 }
@@ -208,7 +213,7 @@ result<void> host_stream::rename_small(std::string_view name, std::span<const st
         if (not is_exchanged) (void)io::remove_xattr(file_, wanted);
         return failure(why);
     };
-    if (const auto gone = remove_other_spellings(file_, name, stream_name()); not gone)
+    if (const auto gone = remove_small_spellings(file_, name, {name, stream_name()}); not gone)
         return refuse(gone.error());
     // Files of this name, replaced or left over from a crash, would be streams without the
     // attribute.
@@ -223,14 +228,15 @@ result<void> host_stream::rename_small(std::string_view name, std::span<const st
 result<void> host_stream::rename_large(std::string_view name, const replaced_stream& replaced) {
     const auto directory = stream_store(tree_).find_or_create(file_);
     if (not directory) return failure(directory.error());
+    std::string before = stream_name();
     // An attribute would remain the stream of that name, and without it, a leftover would.
     if (not replaced.name.empty() and not replaced.is_large) {
-        if (const auto gone = directory->remove_every_spelling(name); not gone) return failure(gone.error());
-        if (const auto gone = io::remove_xattr(file_, attribute_of(replaced.name)); not gone) return gone;
+        if (const auto gone = directory->remove_every_spelling(name, before); not gone)
+            return failure(gone.error());
+        if (const auto gone = remove_small_spellings(file_, name); not gone) return gone;
     }
     // By way of the replaced one's name, so that there are never two names that differ in case
     // only.
-    std::string before = stream_name();
     if (replaced.is_large and replaced.name != name) {
         if (const auto done = directory->rename(before, replaced.name); not done) return done;
         before = replaced.name;
@@ -238,6 +244,9 @@ result<void> host_stream::rename_large(std::string_view name, const replaced_str
     if (const auto done = directory->rename(before, name); not done) return done;
     follow_stream_name(name);
     touch();
+    // Of an earlier rename, which a crash has interrupted.
+    if (const auto gone = directory->remove_every_spelling(name, name); not gone)
+        return failure(gone.error());
     return {};
 }
 
@@ -257,10 +266,11 @@ result<bool> host_stream::remove_large(std::string_view name) {
         const auto spelled = (*found)->find(name);
         if (not spelled) return failure(spelled.error());
         if (not*spelled) return false;
-        auto own = stream_store(tree_).find_or_create(file_, name);  // which has no copy of it
+        auto own = stream_store(tree_).find_or_create(file_, name);
         if (not own) return failure(own.error());
-        *found = std::move(*own);
-        (*found)->remove_if_empty();
+        // It has no copy of the stream, unless another server has made it.
+        if (const auto gone = own->remove_every_spelling(name); not gone) return gone;
+        own->remove_if_empty();
         return true;
     }
     const auto gone = (*found)->remove_every_spelling(name);
@@ -270,11 +280,16 @@ result<bool> host_stream::remove_large(std::string_view name) {
 
 result<void> host_stream::remove() noexcept {
     if (const auto may = may_change_streams(); not may) return may;
+    const std::string name = stream_name();
     // The file first: if it is only left over, it would be the stream without the attribute.
-    const auto was_large = remove_large(stream_name());
+    auto was_large = remove_large(name);
     if (not was_large) return failure(was_large.error());
-    const auto done = io::remove_xattr(file_, attribute());
+    if (const auto gone = remove_small_spellings(file_, name, {name}); not gone) return gone;
+    const auto done = io::remove_xattr(file_, attribute_of(name));
     if (done or done.error().code() != ENODATA) return done;
+    // Another server may have made it large in between.
+    if (not*was_large) was_large = remove_large(name);
+    if (not was_large) return failure(was_large.error());
     if (not*was_large) return failure({ENOENT, "remove stream"});
     touch();
     return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <initializer_list>
 #include <optional>
 
 #include "sluice/sync/small_mutex.hpp"
@@ -22,6 +23,12 @@ namespace sluice::vfs {
 /// Returns the named streams of a file. Errors: as node_attached::streams.
 [[nodiscard]] result<std::vector<stream_info>> list_host_streams(const host_tree& tree,
                                                                  const io::handle& file);
+
+/// Removes the attributes that have the name of a stream in any case, except those `kept`. There are
+/// several only after a crash, or if another program has created them. Errors: as
+/// host_stream::remove. Blocks: for the file system. Allocates: names.
+[[nodiscard]] result<void> remove_small_spellings(const io::handle& file, std::string_view name,
+                                                  std::initializer_list<std::string_view> kept = {});
 
 /// A named stream. A small one is an extended attribute of the file, which every call reads whole,
 /// changes and writes whole. A large one is a file in a stream store. It becomes large when it
@@ -129,7 +136,11 @@ private:
     [[nodiscard]] result<large_file> move_out(const stream_directory& to, const std::string& name,
                                               std::span<const std::byte> bytes);
 
-    [[nodiscard]] result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset);
+    [[nodiscard]] io::task<result<std::size_t>> co_read_unopened(std::span<std::byte> into,
+                                                                 std::uint64_t offset,
+                                                                 io::call_withdrawal* by) noexcept;
+    [[nodiscard]] result<std::optional<std::size_t>> read_small(std::span<std::byte> into,
+                                                                std::uint64_t offset);
     [[nodiscard]] result<void> write_at(std::span<const std::byte> from, std::uint64_t offset);
     [[nodiscard]] result<void> store_small(std::span<const std::byte> bytes);
     [[nodiscard]] result<void> write_large(io::file_handle& file, std::span<const std::byte> from,

@@ -110,8 +110,8 @@ result<host_stream::large_file> host_stream::make_large() {
         if (not bytes and is_missing(bytes.error())) return open_large(purpose::change);
         if (not bytes) return failure(bytes.error());
         moved = move_out(*directory, stream_name(), *bytes);
-        // The directory was empty, and another server has removed it.
-        if (moved or not is_missing(moved.error())) return moved;
+        // The directory was empty, and another server has removed it, or has written to the stream.
+        if (moved or (not is_missing(moved.error()) and moved.error().code() != EAGAIN)) return moved;
     }
     return moved;
 }
@@ -131,7 +131,12 @@ result<host_stream::large_file> host_stream::move_out(const stream_directory& to
             if (const auto done = file->barrier(); not done) return failure(done.error());
             if (const auto done = to.barrier(); not done) return done;
         }
-        return io::remove_xattr(file_, std::string(stream_prefix) + name);
+        if (const auto gone = remove_small_spellings(file_, name, {name}); not gone) return gone;
+        // Another server may have written to it during all this.
+        const std::string moved_from = std::string(stream_prefix) + name;
+        const auto present = load_attribute(file_, moved_from);
+        if (present and not std::ranges::equal(*present, bytes)) return failure({EAGAIN, "move stream"});
+        return io::remove_xattr(file_, moved_from);
     }();
     if (moved) return keep(std::move(*file));
     (void)to.remove(name);
@@ -169,7 +174,10 @@ result<metadata> host_stream::status() noexcept {
         io::status_of(**file, io::stat_fields::size | io::stat_fields::allocated | io::stat_fields::links);
     if (not itself) return failure(itself.error());
     if (itself->links == 0) return failure({ENOENT, "stream"});
-    const auto own = load_metadata(**file);
+    const auto own = [&] {
+        const account_identity::pause as_process;
+        return load_metadata(**file);
+    }();
     found.size_bytes = itself->size_bytes;
     found.allocated_bytes = itself->allocated_bytes;
     found.is_sparse = own and * own and (*own)->is_sparse;
@@ -227,8 +235,12 @@ io::task<result<void>> host_stream::co_flush(io::call_withdrawal* by) noexcept {
 }
 
 result<void> host_stream::flush() {
-    if (io::file_handle* const file = large(); file != nullptr) {
-        if (const auto done = file->barrier(); not done) return failure(done.error());
+    const auto bytes = content();
+    if (not bytes and not is_missing(bytes.error())) return failure(bytes.error());
+    if (not bytes) {  // also if another node has made it large
+        auto file = open_large(purpose::reading);
+        if (not file) return failure(file.error());
+        if (const auto done = (*file)->barrier(); not done) return failure(done.error());
         const auto directory = stream_store(tree_).find(file_);
         if (not directory) return failure(directory.error());
         if (*directory) {
@@ -257,22 +269,33 @@ io::task<result<std::size_t>> host_stream::co_read(std::span<std::byte> into, st
         io::file_handle* const granted = granted_.can_read() ? file : nullptr;
         return co_read_file({.tree = tree_, .domain = domain(), .file = granted}, into, offset, by);
     }
-    return co_run([=, this] { return read_at(into, offset); }, by);
+    return co_read_unopened(into, offset, by);
 }
 
-result<std::size_t> host_stream::read_at(std::span<std::byte> into, std::uint64_t offset) {
-    if (not granted_.can_read()) return failure({EBADF, "read stream"});
-    const auto bytes = content();
-    if (not bytes and not is_missing(bytes.error())) return failure(bytes.error());
-    if (not bytes) {
+// A large stream of a copied file is not kept open: its reads wait for the device.
+io::task<result<std::size_t>> host_stream::co_read_unopened(std::span<std::byte> into, std::uint64_t offset,
+                                                            io::call_withdrawal* by) noexcept {
+    auto small = co_await co_run([=, this] { return read_small(into, offset); }, by);
+    if (not small) co_return failure(small.error());
+    if (*small) co_return **small;
+    const auto call = [=, this]() -> result<std::size_t> {
         auto file = open_large(purpose::reading);
         return file ? read_waiting(**file, into, offset) : failure(file.error());
-    }
-    if (offset >= bytes->size()) return 0U;
+    };
+    co_return co_await co_offload(call, by);
+}
+
+// Reads an attribute; std::nullopt if the stream is not in one.
+result<std::optional<std::size_t>> host_stream::read_small(std::span<std::byte> into, std::uint64_t offset) {
+    if (not granted_.can_read()) return failure({EBADF, "read stream"});
+    const auto bytes = content();
+    if (not bytes and is_missing(bytes.error())) return std::optional<std::size_t>();
+    if (not bytes) return failure(bytes.error());
+    if (offset >= bytes->size()) return std::optional<std::size_t>(0U);
     const auto part = std::span(*bytes).subspan(static_cast<std::size_t>(offset));
     const std::size_t count = std::min(part.size(), into.size());
     std::ranges::copy(part.first(count), into.begin());
-    return count;
+    return std::optional(count);
 }
 
 io::task<result<void>> host_stream::co_write(std::span<const std::byte> from, std::uint64_t offset,

@@ -207,6 +207,49 @@ TEST_F(host_streams, are_renamed_in_every_combination_of_small_and_large) {
     }
 }
 
+// A rename that replaces a stream in another case, and is interrupted, leaves both spellings.
+class host_streams_of_two_spellings : public stream_test {
+protected:
+    void leave_old() {
+        const auto file = io::file_handle::open({}, scratch.path_of("f"), io::mode::write).value();
+        const std::string old = "old";
+        ASSERT_EQ(code(io::store_xattr(file, "user.sluice.stream.FOO", std::as_bytes(std::span(old)))), 0);
+    }
+};
+
+TEST_F(host_streams_of_two_spellings, are_one_that_grows) {
+    put("f", "foo", "new");
+    leave_old();
+    ASSERT_EQ(code(write(*stream("f", "foo"), large)), 0);
+    EXPECT_EQ(content("f", "foo"), large);
+    EXPECT_EQ(content("f", "FOO"), large);
+    EXPECT_THAT(streams("f"), ElementsAre("foo 10000"));
+}
+
+TEST_F(host_streams_of_two_spellings, are_removed_together) {
+    put("f", "foo", "new");
+    leave_old();
+    ASSERT_EQ(code(stream("f", "foo")->names()->remove()), 0);
+    EXPECT_THAT(streams("f"), IsEmpty());
+}
+
+TEST_F(host_streams_of_two_spellings, are_replaced_together) {
+    put("f", "foo", "new");
+    leave_old();
+    const auto from = put("f", "from", large);
+    ASSERT_EQ(code(from->names()->rename("foo", when_taken::replace)), 0);
+    EXPECT_EQ(content("f", "foo"), large);
+    EXPECT_THAT(streams("f"), ElementsAre("foo 10000"));
+}
+
+TEST_F(host_streams_of_two_spellings, do_not_destroy_the_one_that_is_renamed) {
+    const auto own = put("f", "Foo", large);
+    leave_old();
+    EXPECT_EQ(code(own->names()->rename("FOO", when_taken::replace)), 0);
+    EXPECT_EQ(content("f", "foo"), large);
+    EXPECT_THAT(streams("f"), ElementsAre("FOO 10000"));
+}
+
 TEST_F(host_streams, that_do_not_fit_into_attributes_under_two_names_are_renamed_as_files) {
     put("f", "source", std::string(1500, 's'));
     put("f", "Target", std::string(1000, 't'));

@@ -154,12 +154,12 @@ result<void> stream_directory::remove(std::string_view stream) const {
     return failure(error::with_path(errno, "remove stream", stream));
 }
 
-result<bool> stream_directory::remove_every_spelling(std::string_view stream) const {
+result<bool> stream_directory::remove_every_spelling(std::string_view stream, std::string_view kept) const {
     std::vector<std::string> spellings;
     {
         const as_process now;
         const auto collect = [&](const io::directory_entry& /*entry*/, std::string_view each) {
-            if (equal_ignoring_case(each, stream)) spellings.emplace_back(each);
+            if (each != kept and equal_ignoring_case(each, stream)) spellings.emplace_back(each);
         };
         const auto done = for_each_stream(itself_, io::stat_fields::none, collect);
         if (not done) return failure(done.error());

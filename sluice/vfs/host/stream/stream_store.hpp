@@ -97,9 +97,10 @@ public:
     [[nodiscard]] result<io::file_handle> create(std::string_view stream, existing found) const;
     /// Renames a stream; replaces another one. Errors: ENOENT.
     [[nodiscard]] result<void> rename(std::string_view stream, std::string_view to) const;
-    /// Removes a stream, in each spelling of its name: there is more than one after a crash. Returns
-    /// whether there was any. Complexity: linear in the streams.
-    [[nodiscard]] result<bool> remove_every_spelling(std::string_view stream) const;
+    /// Removes a stream, in each spelling of its name but `kept`: there is more than one after a
+    /// crash. Returns whether it removed any. Complexity: linear in the streams.
+    [[nodiscard]] result<bool> remove_every_spelling(std::string_view stream,
+                                                     std::string_view kept = {}) const;
     /// Errors: ENOENT.
     [[nodiscard]] result<void> remove(std::string_view stream) const;
 
