@@ -79,8 +79,8 @@ private:
 }
 
 /// Carries out a call that changes a file's attributes, streams, EAs, security descriptor or size,
-/// in its turn (file_state::changes). `waits`: yes if it may wait for other calls, even if
-/// waits_of_change() does not say so. Otherwise as request::call. Suspends.
+/// in its turn (file_state::changes). `waits`: whether it may wait for other calls, which
+/// waits_of_change() knows for changes of streams. Otherwise as request::call. Suspends.
 template <std::invocable Call>
 [[nodiscard]] io::task<std::invoke_result_t<Call&>> call_in_turn(
     request& r, const open& one, Call call, vfs::waits_for_calls waits = vfs::waits_for_calls::no) noexcept {

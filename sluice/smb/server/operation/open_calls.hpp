@@ -73,8 +73,8 @@ struct preparation {
     vfs::data_access data{};
     std::optional<vfs::metadata> as_found{};  // the status, if it is known
 };
-/// Returns whether the overwrite of a file or stream may wait for other calls: of a file with large
-/// streams, which are removed. Errors: none of its own. Blocks: for the file system.
+/// Returns whether the overwrite of a file or stream may wait for other calls, because it removes
+/// large streams. Errors: none of its own. Blocks: for the file system.
 [[nodiscard]] std::expected<vfs::waits_for_calls, wire::nt_status> waits_of_overwrite(
     vfs::node& node) noexcept;
 /// Overwrites the file if that is asked for, makes its data accessible, and asks for

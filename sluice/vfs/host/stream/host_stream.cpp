@@ -244,7 +244,7 @@ result<void> host_stream::rename_large(std::string_view name, const replaced_str
     if (const auto done = directory->rename(before, name); not done) return done;
     follow_stream_name(name);
     touch();
-    // Of an earlier rename, which a crash has interrupted.
+    // A crash may have interrupted an earlier rename.
     if (const auto gone = directory->remove_every_spelling(name, name); not gone)
         return failure(gone.error());
     return {};

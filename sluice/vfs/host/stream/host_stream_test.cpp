@@ -44,6 +44,13 @@ TEST_F(host_streams, grow_by_truncation_and_by_reservation_too) {
     EXPECT_GE(stream("f", "reserved")->status().value().allocated_bytes, 50'000U);
 }
 
+TEST_F(host_streams, may_wait_if_they_have_been_large) {
+    put("f", "s", "small");
+    EXPECT_FALSE(at("f")->attached()->streams_may_wait());
+    put("f", "s", large);
+    EXPECT_TRUE(at("f")->attached()->streams_may_wait());
+}
+
 TEST_F(host_streams, stay_files_when_they_shrink) {
     const auto one = put("f", "s", large);
     ASSERT_EQ(code(one->data()->truncate(3)), 0);

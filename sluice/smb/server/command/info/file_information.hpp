@@ -24,6 +24,9 @@ struct information {
 
 /// Room enough for every answer but lists, which end when it does.
 inline constexpr std::size_t information_bytes_max = (64U << 10) + 256;
+/// The same for the list of a file's streams: the large ones (vfs::limits), and those that fit into
+/// extended attributes, with the longest names.
+inline constexpr std::size_t stream_list_bytes_max = 1U << 20;
 
 /// Returns ACCESS_DENIED if the open lacks the right that a class of [MS-FSCC] 2.4 needs.
 [[nodiscard]] wire::nt_status may_query(const open& one, wire::file_information_class what) noexcept;
@@ -42,7 +45,7 @@ struct file_facts {
                                                                   wire::file_information_class what) noexcept;
 
 /// A class of [MS-FSCC] 2.4 for an open file, directory or stream of which `known` was asked.
-/// `room` has information_bytes_max, of which lists use as much as the client takes. Errors:
+/// `room` has at least information_bytes_max, of which lists use as much as the client takes. Errors:
 /// INVALID_INFO_CLASS, NOT_SUPPORTED, BUFFER_TOO_SMALL (a list of which nothing fits), and
 /// those of the file system.
 [[nodiscard]] std::expected<information, wire::nt_status> file_information(const request& r, const open& one,

@@ -89,6 +89,22 @@ TEST_F(file_information, lists_all_streams_of_a_file_through_the_handle_of_one) 
     EXPECT_FALSE(*reader.next());
 }
 
+TEST_F(file_information, lists_as_many_streams_as_a_client_has_room_for) {
+    const wire::file_id file = open_for(wire::file_all_access, "f");
+    const std::string name(200, 'n');
+    for (int i = 0; i != 300; ++i)
+        EXPECT_EQ(close(open_for(wire::file_all_access, "f:" + name + std::to_string(i))),
+                  nt_status::success);
+    client().charge = 8;
+    const auto said = query(file, file_information_class::stream, 512U << 10);
+    ASSERT_EQ(said.status(), nt_status::success);
+    wire::stream_list_reader reader{output_of(said)};
+    unsigned found = 0;
+    while (*reader.next())
+        ++found;
+    EXPECT_EQ(found, 301U);
+}
+
 TEST_F(file_information, reports_a_file_without_extended_attributes) {
     EXPECT_EQ(query(open_for(wire::file_all_access), file_information_class::full_ea).status(),
               nt_status::no_eas_on_file);

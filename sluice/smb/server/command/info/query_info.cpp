@@ -45,10 +45,18 @@ constexpr std::size_t reply_fixed_bytes = 16;
                       is_cut or what.is_incomplete ? nt_status::buffer_overflow : nt_status::success);
 }
 
+[[nodiscard]] std::size_t room_for(const wire::query_info_args& args) noexcept {
+    const bool lists_streams =
+        args.type == wire::info_type::file and
+        wire::file_information_class(args.information_class) == wire::file_information_class::stream;
+    if (not lists_streams) return information_bytes_max;
+    return std::clamp<std::size_t>(args.output_bytes_max, information_bytes_max, stream_list_bytes_max);
+}
+
 // Has an answer written, and replies with as much of it as the client has room for.
 template <class Write>
 [[nodiscard]] nt_status reply_with_information(request& r, const wire::query_info_args& args, Write write) {
-    pool_buffer memory = r.answer.buffers().take(information_bytes_max);
+    pool_buffer memory = r.answer.buffers().take(room_for(args));
     if (not memory) return nt_status::insufficient_resources;
     const auto encoded = write(mutable_bytes(memory.bytes()));
     return encoded ? fit(r, *encoded, args.output_bytes_max) : encoded.error();
