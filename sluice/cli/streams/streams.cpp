@@ -83,9 +83,9 @@ struct import_arguments {
     const std::string outer = vfs::outer_store_of(directory);
     if (outer.empty()) return {};
     fail(fmt::format(
-        "{}: '{}', which contains it, has large streams in .sluice-streams, too. A server that shares "
-        "both stores them there only; use --store '{}', or --store '{}' if that is not shared",
-        directory, outer, outer, directory));
+        "{0}: is in '{1}', which has a store of large streams; if one server shares both, it uses that "
+        "store: add --store '{1}', otherwise --store '{0}'",
+        directory, outer));
 }
 
 // These would do nothing.
@@ -126,6 +126,7 @@ void print(const vfs::samba_import_result& done) {
 }
 
 [[nodiscard]] exit_code import_samba(const import_arguments& arguments) {
+    if (arguments.extension_prefix.empty()) refuse_usage("invalid value '' for --ext-prefix: use a prefix");
     const opened_directory directory =
         open_directory(arguments.directory, {.streams_root = store_for(arguments)});
     vfs::samba_import importing(*directory.volume, *directory.loop,

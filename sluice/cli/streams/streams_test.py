@@ -70,7 +70,7 @@ class Streams(unittest.TestCase):
         (nested / "file").write_text("content")
         os.setxattr(nested / "file", "user.DosStream.large:$DATA", LARGE + b"\0")
         output = self.sluice("streams", "import", "--remove", nested, code=1)
-        self.assertIn(f"use --store '{self.share.resolve()}'", output)
+        self.assertIn(f"add --store '{self.share.resolve()}'", output)
         self.assertIn("user.DosStream.large:$DATA", os.listxattr(nested / "file"))
         self.sluice("streams", "import", "--remove", "--store", self.share, nested)
         self.assertFalse((nested / ".sluice-streams").exists())

@@ -13,18 +13,17 @@
 namespace sluice::vfs {
 namespace {
 
-constexpr std::string_view usual_depot = ".streams";
 constexpr auto limit = io::confinement::beneath_one_mount_no_symlinks;
 
 // Beneath the root, where users can put a link to any directory.
 result<io::path_handle> open_usual(const io::path_handle& root) {
     const auto without_links = io::path_handle::open(root, ".", limit);
     if (not without_links) return failure(without_links.error());
-    return io::path_handle::open(*without_links, usual_depot, limit);
+    return io::path_handle::open(*without_links, usual_samba_depot, limit);
 }
 
 std::string problem_with_usual(const error& why) {
-    std::string problem(usual_depot);
+    std::string problem(usual_samba_depot);
     if (why.code() == ELOOP or why.code() == EXDEV)
         return problem +
                ": is a symbolic link or another file system, and could be another user's; if it is the "
@@ -47,7 +46,7 @@ std::optional<std::string> samba_depot::open(const io::path_handle& root, const 
     constexpr unsigned sticky = 01000;
     const unsigned mode = status->permission_bits;
     if ((mode & writable_by_others) != 0 and (mode & sticky) == 0)
-        return (path.empty() ? std::string(usual_depot) : path) +
+        return (path.empty() ? std::string(usual_samba_depot) : path) +
                ": other accounts could replace its directories; set the sticky bit of the depot (chmod +t)";
     depot_ = std::move(*opened);
     return std::nullopt;

@@ -14,6 +14,9 @@
 
 namespace sluice::vfs {
 
+/// The place of the depot in a share, unless Samba is configured otherwise.
+inline constexpr std::string_view usual_samba_depot = ".streams";
+
 /// The directory in which Samba's module streams_depot stores streams: two levels of directories,
 /// by a hash, and in them one directory for each file.
 ///

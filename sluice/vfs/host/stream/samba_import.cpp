@@ -39,7 +39,8 @@ std::optional<std::string> samba_import::open_depot() {
     if (not options_.any_device) return std::nullopt;
     const auto several = depot_.ambiguous();
     if (not several) return std::nullopt;
-    return "the depot has streams of files on several file systems: '" + several->first + "' and '" +
+    return (options_.depot.empty() ? std::string(usual_samba_depot) : options_.depot) +
+           ": has streams of files on several file systems: '" + several->first + "' and '" +
            several->second + "' have one inode number; --any-device would mix them";
 }
 
