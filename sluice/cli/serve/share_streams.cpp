@@ -46,9 +46,9 @@ void report_stream_limits(const smb::server::share_list& shares, smb::server::ev
         if (not directory->features().has_streams)
             log.write(warning, "named streams are not available",
                       {{"share", share.name}, {"why", "the file system has no extended attributes"}});
-        else if (const auto& problem = directory->stream_problem())
+        else if (directory->stream_problem())
             log.write(warning, "large streams are not available",
-                      {{"share", share.name}, {"why", problem->message()}});
+                      {{"share", share.name}, {"why", directory->explain_stream_problem()}});
     }
 }
 

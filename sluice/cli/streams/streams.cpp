@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/cli/commands.hpp"
+#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/terminal_text.hpp"
 #include "sluice/io/best_available.hpp"
@@ -16,29 +18,27 @@
 #include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/host/stream/samba_import.hpp"
 #include "sluice/vfs/host/stream/stream_check.hpp"
+#include "sluice/vfs/host/stream/stream_store_rules.hpp"
 
 namespace sluice::cli {
 namespace {
-
-[[noreturn]] void fail(const std::string& why) {
-    fmt::print(stderr, "sluice streams: {}\n", terminal_text(why));
-    leave(exit_code::failure);
-}
 
 struct opened_directory {
     std::unique_ptr<io::io_multiplexer> loop;
     std::unique_ptr<vfs::host_volume> volume;
 };
 
-[[nodiscard]] opened_directory open_directory(const std::string& path, bool read_only) {
+[[nodiscard]] opened_directory open_directory(const std::string& path,
+                                              const vfs::host_volume_options& options) {
     auto loop = io::best_available();
     if (not loop) fail(loop.error().message());
-    auto volume = vfs::host_volume::open(**loop, path, {.read_only = read_only});
+    auto volume = vfs::host_volume::open(**loop, path, options);
     if (not volume) fail(volume.error().message());
     if (not(*volume)->features().has_streams)
         fail(fmt::format("{}: the file system has no extended attributes", path));
-    if (const auto& problem = (*volume)->stream_problem())
-        fail(fmt::format("{}: {}", path, problem->message()));
+    if ((*volume)->stream_problem())
+        fail(fmt::format("{}: {}", options.streams_root.empty() ? path : options.streams_root,
+                         (*volume)->explain_stream_problem()));
     return {.loop = *std::move(loop), .volume = *std::move(volume)};
 }
 
@@ -55,39 +55,94 @@ void report(const std::string& line) {
 struct import_arguments {
     std::string directory;
     std::string depot;
+    std::string store;
+    std::string extension_prefix{vfs::usual_samba_extension_prefix};
     bool any_device = false;
+    bool any_owner = false;
     bool unmarked = false;
     bool removes = false;
 };
 
-// The place of the depot unless Samba is configured otherwise.
-[[nodiscard]] std::string depot_of(const import_arguments& arguments) {
-    if (not arguments.depot.empty()) return arguments.depot;
-    const auto usual = std::filesystem::path(arguments.directory) / ".streams";
+[[nodiscard]] bool contains(const std::string& outer, const std::string& inner) {
+    namespace fs = std::filesystem;
     std::error_code unknown;
-    return std::filesystem::is_directory(usual, unknown) ? usual.string() : std::string();
+    const fs::path parent = fs::canonical(outer, unknown);
+    const fs::path child = fs::canonical(inner, unknown);
+    return not unknown and std::ranges::mismatch(parent, child).in1 == parent.end();
+}
+
+// The directory with the store for large streams: the one that the server uses. It is the outermost
+// of its shares, which only the user knows.
+[[nodiscard]] std::string store_for(const import_arguments& arguments) {
+    const std::string& directory = arguments.directory;
+    if (not arguments.store.empty()) {
+        if (not contains(arguments.store, directory))
+            fail(fmt::format("--store: '{}' does not contain '{}'", arguments.store, directory));
+        return arguments.store;
+    }
+    const std::string outer = vfs::outer_store_of(directory);
+    if (outer.empty()) return {};
+    fail(fmt::format(
+        "{0}: is in '{1}', which has a store of large streams; if one server shares both, it uses that "
+        "store: add --store '{1}', otherwise --store '{0}'",
+        directory, outer));
+}
+
+// These would do nothing.
+void require_depot(const import_arguments& arguments) {
+    const char* const option = arguments.any_device  ? "--any-device"
+                               : arguments.any_owner ? "--any-owner"
+                               : arguments.unmarked  ? "--unmarked"
+                                                     : nullptr;
+    if (option == nullptr) return;
+    fail(fmt::format(
+        "{}: is for streams in a depot, and '{}' has no directory .streams; name the depot with --depot",
+        option, arguments.directory));
+}
+
+void print(const vfs::samba_import_result& done) {
+    fmt::print("imported {}; {} imported before\n", counted(done.imported, "stream", "streams"),
+               done.present);
+    if (done.conflicts != 0)
+        fmt::print("not imported: {} with other content\n", counted(done.conflicts, "stream", "streams"));
+    if (done.failed != 0) fmt::print("failed: {}\n", counted(done.failed, "stream", "streams"));
+    if (done.foreign != 0)
+        fmt::print("{} not to the owner of the file; if all users are trusted, see --any-owner\n",
+                   counted(done.foreign, "stream belongs", "streams belong"));
+    if (done.incomplete != 0)
+        fmt::print("{} incomplete; see --ext-prefix\n", counted(done.incomplete, "stream is", "streams are"));
+    if (done.unmatched != 0)
+        fmt::print("{} in the depot without a matching file; see --any-device\n",
+                   counted(done.unmatched, "directory", "directories"));
+    if (done.unmarked != 0)
+        fmt::print("{} in the depot for a file without Samba's mark; see --unmarked\n",
+                   counted(done.unmarked, "directory", "directories"));
+    if (done.unreadable != 0)
+        fmt::print("incomplete: {} could not be read\n",
+                   counted(done.unreadable, "file or directory", "files or directories"));
+    if (done.mounts != 0)
+        fmt::print("incomplete: {} not searched\n",
+                   counted(done.mounts, "other file system was", "other file systems were"));
 }
 
 [[nodiscard]] exit_code import_samba(const import_arguments& arguments) {
-    const opened_directory directory = open_directory(arguments.directory, false);
+    if (arguments.extension_prefix.empty()) refuse_usage("invalid value '' for --ext-prefix: use a prefix");
+    const opened_directory directory =
+        open_directory(arguments.directory, {.streams_root = store_for(arguments)});
     vfs::samba_import importing(*directory.volume, *directory.loop,
-                                {.depot = depot_of(arguments),
+                                {.depot = arguments.depot,
                                  .any_device = arguments.any_device,
+                                 .any_owner = arguments.any_owner,
                                  .needs_mark = not arguments.unmarked,
-                                 .removes_sources = arguments.removes},
+                                 .removes_sources = arguments.removes,
+                                 .extension_prefix = arguments.extension_prefix},
                                 report);
+    if (const auto problem = importing.open_depot())
+        fail(arguments.depot.empty() ? fmt::format("{}/{}", arguments.directory, *problem) : *problem);
+    if (not importing.has_depot()) require_depot(arguments);
     const auto done = importing.run();
-    if (not done) fail(done.error().message());
-    fmt::print("imported {}; {} imported before\n", counted(done->imported, "stream", "streams"),
-               done->present);
-    if (done->conflicts != 0)
-        fmt::print("not imported: {} with other content\n", counted(done->conflicts, "stream", "streams"));
-    if (done->failed != 0) fmt::print("failed: {}\n", counted(done->failed, "stream", "streams"));
-    if (done->unmatched != 0)
-        fmt::print("{} in the depot without a matching file; see --any-device and --unmarked\n",
-                   counted(done->unmatched, "directory", "directories"));
-    const bool is_complete = done->conflicts == 0 and done->failed == 0 and done->unreadable == 0;
-    return is_complete ? exit_code::success : exit_code::failure;
+    print(done);
+    return done.is_complete() ? exit_code::success : exit_code::failure;
 }
 
 // --- check
@@ -99,7 +154,8 @@ struct check_arguments {
 };
 
 [[nodiscard]] exit_code check(const check_arguments& arguments) {
-    const opened_directory directory = open_directory(arguments.directory, not arguments.repairs);
+    const opened_directory directory =
+        open_directory(arguments.directory, {.read_only = not arguments.repairs});
     const system_clock_source clock;
     vfs::stream_check checking(*directory.volume,
                                {.repairs = arguments.repairs,
@@ -137,6 +193,16 @@ void add_import(command_syntax streams) {
         .value_name("DIR");
     command.add_flag("--any-device", arguments->any_device,
                      "match streams of the depot by inode only; the number of the device may have changed");
+    command.add_flag("--any-owner", arguments->any_owner,
+                     "import streams of the depot that belong to another account than their file, too");
+    command
+        .add_option("--ext-prefix", arguments->extension_prefix,
+                    "streams_xattr:ext_prefix, if Samba has it [default: user.DosStreamExt.]")
+        .value_name("PREFIX");
+    command
+        .add_option("--store", arguments->store,
+                    "the outermost share that contains DIRECTORY, if shares are nested")
+        .value_name("DIR");
     command.add_flag("--unmarked", arguments->unmarked,
                      "import for files without Samba's mark, too (streams_depot:check_valid = no)");
     command.add_flag("--remove", arguments->removes, "remove Samba's streams after they are imported");

@@ -63,6 +63,36 @@ class Streams(unittest.TestCase):
         self.assertIn("not imported: 1 stream with other content\n", output)
         self.assertEqual(os.getxattr(self.file, "user.sluice.stream.s"), b"present")
 
+    def test_import_uses_the_store_of_the_outer_share(self):
+        self.import_large_stream()
+        nested = self.share / "nested"
+        nested.mkdir()
+        (nested / "file").write_text("content")
+        os.setxattr(nested / "file", "user.DosStream.large:$DATA", LARGE + b"\0")
+        output = self.sluice("streams", "import", "--remove", nested, code=1)
+        self.assertIn(f"add --store '{self.share.resolve()}'", output)
+        self.assertIn("user.DosStream.large:$DATA", os.listxattr(nested / "file"))
+        self.sluice("streams", "import", "--remove", "--store", self.share, nested)
+        self.assertFalse((nested / ".sluice-streams").exists())
+        self.assertEqual(self.stored(), ["=large", "=large"])
+        self.assertIn("does not contain", self.sluice("streams", "import", "--store", nested, self.share, code=1))
+        os.setxattr(nested / "file", "user.DosStream.other:$DATA", LARGE + b"\0")
+        self.sluice("streams", "import", "--store", nested, nested)
+        self.assertTrue((nested / ".sluice-streams").exists())
+
+    def test_import_fails_if_a_part_is_not_imported(self):
+        depot = self.share / ".streams" / "AB" / "CD" / ("0" * 32)
+        depot.mkdir(parents=True)
+        self.sluice("streams", "import", self.share)
+        (depot / ":s:$DATA").write_text("of no file")
+        output = self.sluice("streams", "import", self.share, code=1)
+        self.assertIn(f"AB/CD/{'0' * 32}: the file of these streams was not found\n", output)
+        self.assertIn("1 directory in the depot without a matching file; see --any-device\n", output)
+
+    def test_options_for_a_depot_require_one(self):
+        for option in ("--any-device", "--any-owner", "--unmarked"):
+            self.assertIn(f"{option}: is for streams in a depot", self.sluice("streams", "import", option, self.share, code=1))
+
     def test_check_finds_and_repairs_streams_without_a_file(self):
         self.import_large_stream()
         self.assertEqual(self.sluice("streams", "check", self.share), "1 file with large streams\n")
@@ -79,7 +109,7 @@ class Streams(unittest.TestCase):
     def test_errors_name_the_directory(self):
         self.assertIn("missing", self.sluice("streams", "check", self.directory / "missing", code=1))
         (self.share / ".sluice-streams").symlink_to("elsewhere")
-        self.assertIn(".sluice-streams: Permission denied", self.sluice("streams", "check", self.share, code=1))
+        self.assertIn(".sluice-streams: is a symbolic link", self.sluice("streams", "check", self.share, code=1))
         self.sluice("streams", code=2)
         self.sluice("streams", "check", code=2)
 
@@ -114,7 +144,7 @@ class Streams(unittest.TestCase):
                 break
         process.terminate()
         _, log = process.communicate(timeout=60)
-        self.assertTrue(re.search("large streams are not available.*share=files", log), log)
+        self.assertTrue(re.search('large streams are not available.*share="files".*mode 00770', log), log)
 
 
 if __name__ == "__main__":

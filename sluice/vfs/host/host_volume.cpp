@@ -13,6 +13,7 @@
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_node.hpp"
 #include "sluice/vfs/host/stream/stream_store.hpp"
+#include "sluice/vfs/host/stream/stream_store_rules.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {
@@ -270,6 +271,10 @@ change_feed* host_volume::changes() noexcept {
 
 name_index::counts host_volume::index_statistics() const noexcept {
     return tree_->index.statistics();
+}
+
+std::string host_volume::explain_stream_problem() const {
+    return stream_problem_ ? explain_unusable_store(tree_->store_base(), *stream_problem_) : std::string();
 }
 
 }  // namespace sluice::vfs

@@ -58,6 +58,9 @@ public:
     /// the volume was opened; std::nullopt if there is none, or if the volume has no streams at
     /// all.
     [[nodiscard]] const std::optional<error>& stream_problem() const noexcept { return stream_problem_; }
+    /// Returns that reason for people, with the rule and the remedy; empty if there is none.
+    /// Blocks: for the file system.
+    [[nodiscard]] std::string explain_stream_problem() const;
 
     /// Returns the state of the volume, for the tools of this directory.
     [[nodiscard]] host_tree& tree() noexcept { return *tree_; }

@@ -1,23 +1,34 @@
 #pragma once
 
+#include <expected>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
+#include "sluice/vfs/host/host_walk.hpp"
+#include "sluice/vfs/host/stream/samba_content.hpp"
+#include "sluice/vfs/host/stream/samba_depot.hpp"
 #include "sluice/vfs/host/stream/samba_streams.hpp"
 #include "sluice/vfs/node_attached.hpp"
 
 namespace sluice::vfs {
 
 struct samba_import_options {
-    std::string depot{};  // the directory of streams_depot; empty: there is none
-    // The number of the file system may have changed since Samba used it.
+    // The directory of streams_depot; empty: `.streams` in the root of the volume, if it exists.
+    std::string depot{};
+    // The number of the file system may have changed since Samba used it. Then only files on that
+    // of the root have streams in the depot.
     bool any_device = false;
+    bool any_owner = false;  // the streams in the depot may belong to another account
     // Only files with the attribute by which Samba marks its streams as valid.
     bool needs_mark = true;
     bool removes_sources = false;  // Samba's streams, after they are durable
+    std::string extension_prefix{usual_samba_extension_prefix};
+    std::uint64_t kept_free_bytes = 0;  // how much space the import leaves
 };
 
 struct samba_import_result {
@@ -25,16 +36,25 @@ struct samba_import_result {
     std::uint64_t present = 0;    // with the same content already
     std::uint64_t conflicts = 0;  // with other content: not changed
     std::uint64_t failed = 0;
-    // Directories of the depot whose file was not found, or is not marked.
+    std::uint64_t foreign = 0;     // thereof those of another account than the file
+    std::uint64_t incomplete = 0;  // thereof those with an attribute that is missing
+    // Directories of the depot with streams whose file was not found, or is not marked.
     std::uint64_t unmatched = 0;
-    std::uint64_t unreadable = 0;
+    std::uint64_t unmarked = 0;
+    std::uint64_t unreadable = 0;  // files and directories
+    std::uint64_t mounts = 0;      // other file systems, which were not searched
+
+    /// Returns whether Samba has no stream that the volume does not have.
+    [[nodiscard]] bool is_complete() const noexcept {
+        return conflicts + failed + unmatched + unmarked + unreadable + mounts == 0;
+    }
 };
 
 /// Imports Samba's named streams into a volume: those in attributes (streams_xattr), and those in a
 /// directory (streams_depot). It can be repeated, also after it was interrupted: a stream that
 /// exists with the same content is not written again, and one that is not complete has another
-/// name. The modification times of the files stay as they are. No server uses the volume at the
-/// same time.
+/// name. The modification times of the files do not change. No server uses the volume at the same
+/// time; local users may.
 ///
 /// Thread safety: one thread, which runs the loop of the volume. Blocks: for the file system.
 /// Allocates: one stream in attributes, and the names in the depot.
@@ -45,52 +65,57 @@ public:
     samba_import(host_volume& volume, io::io_multiplexer& loop, const samba_import_options& options,
                  std::function<void(const std::string&)> report);
 
-    /// Errors: those of opening the depot.
-    [[nodiscard]] result<samba_import_result> run();
+    /// Finds the depot and what is in it. Returns why it cannot be used; std::nullopt if it can, or
+    /// if there is none.
+    [[nodiscard]] std::optional<std::string> open_depot();
+    [[nodiscard]] bool has_depot() const noexcept { return depot_.is_open(); }
+
+    /// Imports all streams; once, after open_depot().
+    [[nodiscard]] samba_import_result run();
 
 private:
     enum class outcome : std::uint8_t { imported, present, conflict };
-    struct depot_directory {
-        std::uint64_t device = 0;
-        std::string path{};  // in the depot
-        bool is_used = false;
-    };
+    using attempt = std::expected<outcome, std::string>;  // or why it has failed
     struct source_file {
         const io::handle& open;
         const std::string& path;
+        stream_file facts;
     };
 
-    [[nodiscard]] result<void> list_depot();
-    void import_file(const source_file& file, std::uint64_t device, std::uint64_t inode);
+    void visit(const walked_entry& at);
+    void report_unopened(const std::string& path, const error& why);
+    void report_unused();
     void import_attributes(const source_file& file);
-    [[nodiscard]] result<outcome> import_attribute(const source_file& file, const std::string& attribute,
-                                                   std::string_view stream);
-    void import_depot(const source_file& file, depot_directory& from);
-    [[nodiscard]] result<outcome> import_depot_file(const source_file& file, io::file_handle& from,
-                                                    std::string_view stream);
-    using reader = std::function<result<std::size_t>(std::span<std::byte>, std::uint64_t)>;
+    [[nodiscard]] attempt import_attribute(const source_file& file, const std::string& attribute,
+                                           std::string_view stream);
+    [[nodiscard]] bool may_have_streams_in(const samba_depot::directory& from,
+                                           const source_file& file) const noexcept;
+    void import_depot(const source_file& file, samba_depot::directory& from);
+    [[nodiscard]] attempt import_depot_file(const source_file& file, const io::directory_handle& directory,
+                                            const std::string& name, std::string_view stream);
     [[nodiscard]] result<outcome> import_stream(const source_file& file, std::string_view stream,
-                                                std::uint64_t bytes, const reader& read);
-    // Opens or creates a stream of the file.
-    [[nodiscard]] result<node_ptr> open_stream(const source_file& file, const stream_request& wanted);
-    void remove_incomplete(const source_file& file);
+                                                samba_content& content);
+    [[nodiscard]] result<node_ptr> open_stream(const source_file& file, std::string_view name);
+    [[nodiscard]] result<bool> is_equal(node& present, samba_content& content);
     // Creates a small stream with its content in one step; false if it has to be large.
     [[nodiscard]] result<bool> store_small(const source_file& file, std::string_view stream,
-                                           std::uint64_t bytes, const reader& read);
+                                           samba_content& content);
     [[nodiscard]] result<void> store_large(const source_file& file, std::string_view stream,
-                                           std::uint64_t bytes, const reader& read);
-    [[nodiscard]] result<void> read_all(std::span<std::byte> into, const reader& read);
+                                           samba_content& content);
+    [[nodiscard]] result<void> write_large(const source_file& file, const stream_directory& to,
+                                           samba_content& content);
+    void remove_incomplete(const source_file& file);
     [[nodiscard]] result<void> make_durable(node& stream);
-    [[nodiscard]] result<void> copy(node& to, std::uint64_t bytes, const reader& read);
-    [[nodiscard]] result<bool> is_equal(node& present, std::uint64_t bytes, const reader& read);
-    void count(const source_file& file, std::string_view stream, const result<outcome>& done);
+    // The identity of a file's owner; null: that of the process has to do.
+    [[nodiscard]] account_ptr owner_of(const source_file& file);
+    void count(const source_file& file, std::string_view stream, const attempt& done);
 
     host_tree& tree_;
     io::io_multiplexer& loop_;
     const samba_import_options options_;
     std::function<void(const std::string&)> report_;
-    io::path_handle depot_;
-    std::multimap<std::uint64_t, depot_directory> directories_;  // by inode
+    samba_depot depot_;
+    std::map<std::uint32_t, account_ptr> owners_;  // by user ID
     samba_import_result result_;
 };
 

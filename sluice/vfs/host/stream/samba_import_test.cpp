@@ -1,8 +1,13 @@
 #include "sluice/vfs/host/stream/samba_import.hpp"
 
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
+#include <unistd.h>
 
+#include <fstream>
+
+#include "sluice/vfs/host/stream/stream_store_rules.hpp"
 #include "sluice/vfs/host/stream/stream_testing.hpp"
 
 namespace sluice::vfs {
@@ -10,6 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 
 TEST(samba_streams, in_attributes_have_the_name_and_the_type_of_the_stream) {
@@ -20,6 +26,7 @@ TEST(samba_streams, in_attributes_have_the_name_and_the_type_of_the_stream) {
                               "user.DOSATTRIB", "user.sluice.stream.x", ""})
         EXPECT_FALSE(samba_stream_of_attribute(other)) << other;
     EXPECT_EQ(samba_extension_of("user.DosStream.x:$DATA", 2), "user.DosStreamExt.2.x:$DATA");
+    EXPECT_EQ(samba_extension_of("user.DosStream.x:$DATA", 2, "user.more."), "user.more.2.x:$DATA");
 }
 
 TEST(samba_streams, end_with_the_number_of_further_attributes) {
@@ -54,9 +61,8 @@ protected:
         lines.clear();
         samba_import importing(*volume, *multiplexer, options,
                                [&](const std::string& line) { lines.push_back(line); });
-        const auto done = importing.run();
-        EXPECT_EQ(code(done), 0);
-        return done.value_or(samba_import_result{});
+        problem = importing.open_depot().value_or(std::string());
+        return problem.empty() ? importing.run() : samba_import_result{};
     }
     void set_attribute(const std::string& file, const std::string& name, std::string_view value) const {
         ASSERT_EQ(::setxattr(scratch.path_of(file).c_str(), name.c_str(), value.data(), value.size(), 0), 0);
@@ -85,6 +91,8 @@ protected:
     }
 
     std::vector<std::string> lines;
+    std::string problem;  // with the depot
+    const std::string depot = scratch.path_of(".streams");
 };
 
 TEST_F(samba_import_test, imports_streams_in_attributes_of_files_and_directories) {
@@ -121,10 +129,38 @@ TEST_F(samba_import_test, imports_streams_of_several_attributes) {
 TEST_F(samba_import_test, completes_an_import_that_was_interrupted) {
     const std::string directory = depot_directory_of("f");
     put_in_depot(directory, ":large:$DATA", large);
-    put("f", ".sluice-import", large.substr(0, 5000));  // what an interrupted import leaves
-    EXPECT_EQ(import({.depot = scratch.path_of(".streams"), .needs_mark = false}).imported, 1U);
+    put("f", "other", large);
+    // An interrupted import leaves a file that is not listed as a stream.
+    std::ofstream(directory_of("f") / "=:import") << "a part";
+    EXPECT_THAT(streams("f"), ElementsAre("other 10000"));
+    EXPECT_EQ(import({.needs_mark = false}).imported, 1U);
     EXPECT_EQ(content("f", "large"), large);
-    EXPECT_THAT(streams("f"), ElementsAre("large 10000"));
+    EXPECT_THAT(stored(), ElementsAre("=large", "=other"));
+}
+
+TEST_F(samba_import_test, imports_streams_of_any_name) {
+    // Including those that the import could use for itself.
+    const std::string directory = depot_directory_of("f");
+    put_in_depot(directory, ":.sluice-import:$DATA", large);
+    put_in_depot(directory, ":x:$DATA", large);
+    EXPECT_EQ(import({.needs_mark = false}).imported, 2U);
+    EXPECT_EQ(import({.needs_mark = false}).present, 2U);
+    EXPECT_THAT(streams("f"), ElementsAre(".sluice-import 10000", "x 10000"));
+}
+
+TEST_F(samba_import_test, keeps_a_stream_without_one_of_its_attributes) {
+    set_attribute("f", "user.DosStream.s:$DATA", "first \x02");
+    set_attribute("f", "user.more.1.s:$DATA", "second ");
+    set_attribute("f", "user.more.2.s:$DATA", "third");
+    const auto done = import({.removes_sources = true});
+    EXPECT_EQ(done.failed, 1U);
+    EXPECT_EQ(done.incomplete, 1U);
+    EXPECT_THAT(lines, ElementsAre(HasSubstr("user.DosStreamExt.1.s:$DATA")));
+    EXPECT_THAT(streams("f"), IsEmpty());
+    EXPECT_TRUE(has_attribute("f", "user.DosStream.s:$DATA"));
+    EXPECT_TRUE(import({.removes_sources = true, .extension_prefix = "user.more."}).is_complete());
+    EXPECT_EQ(content("f", "s"), "first second third");
+    EXPECT_FALSE(has_attribute("f", "user.more.2.s:$DATA"));
 }
 
 TEST_F(samba_import_test, removes_the_first_attribute_of_a_stream_before_the_others) {
@@ -135,13 +171,22 @@ TEST_F(samba_import_test, removes_the_first_attribute_of_a_stream_before_the_oth
     EXPECT_THAT(streams("f"), IsEmpty());
 }
 
-TEST_F(samba_import_test, keeps_the_modification_time_of_the_file) {
+TEST_F(samba_import_test, never_changes_the_modification_time_of_a_file) {
     constexpr time_point long_ago{std::chrono::seconds(1'000'000'000)};
     put_in_depot(depot_directory_of("f"), ":large:$DATA", large);
+    put_in_depot(depot_directory_of("f"), ":small:$DATA", "small");
+    fs::create_directory(scratch.path_of(depot_directory_of("f") + "/:not a file:$DATA"));
     ASSERT_EQ(code(at("f")->change({.modified = long_ago})), 0);
-    EXPECT_EQ(import({.depot = scratch.path_of(".streams"), .needs_mark = false}).imported, 1U);
+    const auto modified = [&] { return at("f")->status().value().modified; };
+    // Also while the import runs, which can be interrupted.
+    std::vector<time_point> seen;
+    samba_import importing(*volume, *multiplexer, {.needs_mark = false},
+                           [&](const std::string& /*line*/) { seen.push_back(modified()); });
+    EXPECT_FALSE(importing.open_depot());
+    EXPECT_EQ(importing.run().imported, 2U);
     EXPECT_EQ(content("f", "large"), large);
-    EXPECT_EQ(at("f")->status().value().modified, long_ago);
+    EXPECT_EQ(modified(), long_ago);
+    EXPECT_THAT(seen, ElementsAre(long_ago));
 }
 
 TEST_F(samba_import_test, does_not_replace_a_stream_with_other_content) {
@@ -170,10 +215,13 @@ TEST_F(samba_import_test, imports_streams_of_any_size_from_a_depot) {
     put_in_depot(directory, ":small:$DATA", "small");
     put_in_depot(directory, "not a stream", "x");
     put_in_depot(".streams/00/00/00000000000000000000000000000000", ":s:$DATA", "of no file");
-    const samba_import_options options{.depot = scratch.path_of(".streams")};
+    const samba_import_options options{.depot = depot};
     const auto unmarked = import(options);
     EXPECT_EQ(unmarked.imported, 0U) << "the inode may be another file's by now";
-    EXPECT_EQ(unmarked.unmatched, 2U);
+    EXPECT_EQ(unmarked.unmatched, 1U);
+    EXPECT_EQ(unmarked.unmarked, 1U);
+    EXPECT_FALSE(unmarked.is_complete());
+    EXPECT_EQ(lines.size(), 2U);
     set_attribute("f", "user.SAMBA_STREAMS", "1");
     const auto done = import(options);
     EXPECT_EQ(done.imported, 2U);
@@ -194,16 +242,196 @@ TEST_F(samba_import_test, imports_streams_of_any_size_from_a_depot) {
 
 TEST_F(samba_import_test, ignores_the_device_and_the_mark_only_on_request) {
     put_in_depot(depot_directory_of("f", 1), ":s:$DATA", "content");
-    samba_import_options options{.depot = scratch.path_of(".streams"), .needs_mark = false};
+    samba_import_options options{.needs_mark = false};
     EXPECT_EQ(import(options).imported, 0U);
     options.any_device = true;
     EXPECT_EQ(import(options).imported, 1U);
     EXPECT_EQ(content("f", "s"), "content");
 }
 
-TEST_F(samba_import_test, fails_if_the_depot_does_not_exist) {
-    samba_import importing(*volume, *multiplexer, {.depot = scratch.path_of("missing")}, [](const auto&) {});
-    EXPECT_EQ(code(importing.run()), ENOENT);
+TEST_F(samba_import_test, does_not_mix_streams_of_several_file_systems) {
+    put_in_depot(depot_directory_of("f", 1), ":s:$DATA", "content");
+    put_in_depot(depot_directory_of("f", 2), ":s:$DATA", "a stream of another file system");
+    const auto done = import({.any_device = true, .needs_mark = false});
+    EXPECT_THAT(problem, HasSubstr("several file systems"));
+    EXPECT_EQ(done.imported, 0U);
+    EXPECT_THAT(streams("f"), IsEmpty());
+    (void)import({.needs_mark = false});
+    EXPECT_EQ(problem, "") << "without the option, there is no doubt";
+}
+
+TEST_F(samba_import_test, gives_streams_to_the_file_that_is_open) {
+    // Two files, and a local user who exchanges their names after they were listed.
+    scratch.write("one", "");
+    scratch.write("two", "");
+    for (const char* each : {"one", "two"}) {
+        set_attribute(each, "user.DosStream.bad:$DATA", "x\x7f");  // makes the import report a line
+        put_in_depot(depot_directory_of(each), std::string(":") + each, "content");
+    }
+    bool is_exchanged = false;
+    const auto report = [&](const std::string& line) {
+        if (is_exchanged or line.starts_with("f:")) return;
+        is_exchanged = true;
+        fs::rename(scratch.path_of("one"), scratch.path_of("other"));
+        fs::rename(scratch.path_of("two"), scratch.path_of("one"));
+        fs::rename(scratch.path_of("other"), scratch.path_of("two"));
+    };
+    samba_import importing(*volume, *multiplexer, {.needs_mark = false}, report);
+    EXPECT_FALSE(importing.open_depot());
+    EXPECT_EQ(importing.run().imported, 1U);
+    EXPECT_TRUE(is_exchanged);
+    EXPECT_EQ(content("one", "one"), "error 2") << "this is the other file now";
+    EXPECT_EQ(content("two", "two"), "error 2");
+}
+
+TEST_F(samba_import_test, takes_streams_from_a_depot_only_of_the_owner_of_the_file) {
+    const std::string directory = depot_directory_of("f");
+    put_in_depot(directory, ":own:$DATA", "own");
+    put_in_depot(directory, ":foreign:$DATA", "foreign");
+    const std::string foreign = scratch.path_of(directory + "/:foreign:$DATA");
+    if (::chown(foreign.c_str(), 1234, 1234) != 0) GTEST_SKIP() << "needs root";
+    const auto done = import({.needs_mark = false, .removes_sources = true});
+    EXPECT_EQ(done.imported, 1U);
+    EXPECT_EQ(done.failed, 1U);
+    EXPECT_EQ(done.foreign, 1U);
+    EXPECT_THAT(lines, ElementsAre("f:foreign: belongs to user 1234, and the file to user 0"));
+    EXPECT_TRUE(fs::exists(foreign));
+    EXPECT_EQ(import({.any_owner = true, .needs_mark = false}).imported, 1U);
+    EXPECT_EQ(content("f", "foreign"), "foreign");
+}
+
+TEST_F(samba_import_test, takes_only_regular_files_from_a_depot) {
+    const std::string directory = depot_directory_of("f");
+    scratch.write("secret", "secret");
+    put_in_depot(directory, ":own:$DATA", "own");
+    fs::create_symlink(scratch.path_of("secret"), scratch.path_of(directory + "/:link:$DATA"));
+    ASSERT_EQ(::mkfifo(scratch.path_of(directory + "/:fifo:$DATA").c_str(), 0600), 0);
+    const auto done = import({.needs_mark = false});
+    EXPECT_EQ(done.imported, 1U);
+    EXPECT_EQ(done.failed, 2U);
+    EXPECT_THAT(streams("f"), ElementsAre("own 3"));
+}
+
+TEST_F(samba_import_test, does_not_use_a_depot_that_users_could_have_made) {
+    put_in_depot(depot_directory_of("f"), ":s:$DATA", "content");
+    fs::permissions(depot, fs::perms::all);
+    EXPECT_EQ(import({.needs_mark = false}).imported, 0U);
+    EXPECT_THAT(problem, HasSubstr("set the sticky bit"));
+    fs::permissions(depot, fs::perms::all | fs::perms::sticky_bit);
+    fs::rename(depot, scratch.path_of("elsewhere"));
+    fs::create_directory_symlink("elsewhere", depot);
+    EXPECT_EQ(import({.needs_mark = false}).imported, 0U);
+    EXPECT_THAT(problem, HasSubstr("symbolic link"));
+    EXPECT_EQ(import({.depot = depot, .needs_mark = false}).imported, 1U) << "on request";
+}
+
+TEST_F(samba_import_test, copies_and_compares_only_the_data_of_sparse_files) {
+    const std::string directory = depot_directory_of("f");
+    put_in_depot(directory, ":huge:$DATA", "begin");
+    const std::string source = scratch.path_of(directory + "/:huge:$DATA");
+    constexpr std::uintmax_t size = 15ULL << 40;
+    std::error_code refused;
+    fs::resize_file(source, size, refused);
+    if (refused) GTEST_SKIP() << "no files of this size: " << refused.message();
+    EXPECT_EQ(import({.needs_mark = false}).imported, 1U);
+    const auto imported = fs::file_size(directory_of("f") / "=huge");
+    EXPECT_EQ(imported, size);
+    EXPECT_EQ(import({.needs_mark = false}).present, 1U);
+    // Data where the other has a hole.
+    {
+        std::fstream change(source, std::ios::in | std::ios::out);
+        change.seekp(size / 2);
+        change << "more";
+    }
+    EXPECT_EQ(import({.needs_mark = false}).conflicts, 1U);
+}
+
+TEST_F(samba_import_test, does_not_fill_the_file_system) {
+    put_in_depot(depot_directory_of("f"), ":large:$DATA", large);
+    set_attribute("f", "user.DosStream.s:$DATA", std::string(3000, 's') + '\0');
+    const auto done = import({.needs_mark = false, .kept_free_bytes = UINT64_MAX / 2});
+    EXPECT_EQ(done.failed, 2U);
+    EXPECT_THAT(lines, testing::Each(HasSubstr("No space left on device")));
+    EXPECT_THAT(stored(), IsEmpty());
+    EXPECT_EQ(import({.needs_mark = false}).imported, 2U);
+}
+
+TEST_F(samba_import_test, gives_large_streams_to_the_owner_of_the_file) {
+    put_in_depot(depot_directory_of("f"), ":large:$DATA", large);
+    const std::string source = scratch.path_of(depot_directory_of("f") + "/:large:$DATA");
+    for (const std::string& each : {scratch.path_of("f"), source})
+        if (::chown(each.c_str(), 1234, 1235) != 0) GTEST_SKIP() << "needs root";
+    EXPECT_EQ(import({.needs_mark = false}).imported, 1U);
+    struct stat status{};
+    ASSERT_EQ(::stat((directory_of("f") / "=large").c_str(), &status), 0);
+    EXPECT_EQ(status.st_uid, 1234U);
+    EXPECT_EQ(status.st_mode & 07777U, 01600U);
+    EXPECT_EQ(content("f", "large"), large);
+}
+
+TEST_F(samba_import_test, imports_each_stream_once_for_several_names_of_a_file) {
+    put_in_depot(depot_directory_of("f"), ":s:$DATA", "content");
+    fs::create_hard_link(scratch.path_of("f"), scratch.path_of("g"));
+    const auto done = import({.needs_mark = false, .removes_sources = true});
+    EXPECT_EQ(done.imported, 1U);
+    EXPECT_TRUE(done.is_complete()) << testing::PrintToString(lines);
+    EXPECT_EQ(content("g", "s"), "content");
+}
+
+TEST_F(samba_import_test, puts_large_streams_into_the_store_of_an_outer_share) {
+    fs::create_directory(scratch.path_of("nested"));
+    scratch.write("nested/file", "");
+    set_attribute("nested/file", "user.DosStream.s:$DATA", large.substr(0, 3000) + '\0');
+    EXPECT_EQ(outer_store_of(scratch.path_of("nested")), "");
+    put("f", "large", large);
+    const auto canonical = fs::canonical(scratch.path()).string();
+    EXPECT_EQ(outer_store_of(scratch.path_of("nested")), canonical);
+    EXPECT_EQ(outer_store_of(scratch.path()), "");
+    volume =
+        host_volume::open(*multiplexer, scratch.path_of("nested"), {.streams_root = scratch.path()}).value();
+    EXPECT_EQ(import().imported, 1U);
+    EXPECT_FALSE(scratch.exists("nested/.sluice-streams"));
+    EXPECT_EQ(content("file", "s"), large.substr(0, 3000));
+}
+
+TEST_F(samba_import_test, reports_a_depot_that_it_cannot_open) {
+    EXPECT_EQ(import({.depot = scratch.path_of("missing")}).imported, 0U);
+    EXPECT_THAT(problem, HasSubstr("No such file or directory"));
+}
+
+TEST_F(samba_import_test, explains_why_a_store_cannot_be_used) {
+    const std::string store = scratch.path_of(".sluice-streams");
+    const auto why = [&] {
+        reopen();
+        return volume->explain_stream_problem();
+    };
+    EXPECT_EQ(why(), "");
+    fs::create_directory(store);
+    fs::permissions(store, fs::perms(0755));
+    EXPECT_EQ(why(),
+              ".sluice-streams: has mode 00755: only the account that runs the server may have rights to it; "
+              "use 'chmod 01700 .sluice-streams', if other accounts have not changed it");
+    if (::chown(store.c_str(), 1234, 1234) == 0) {
+        EXPECT_THAT(why(), HasSubstr("belongs to user 1234, not to user 0"));
+    }
+    fs::remove(store);
+    fs::create_symlink("elsewhere", store);
+    EXPECT_THAT(why(), HasSubstr("is a symbolic link"));
+    fs::remove(store);
+    scratch.write(".sluice-streams", "");
+    EXPECT_THAT(why(), HasSubstr("is not a directory"));
+}
+
+TEST_F(samba_import_test, names_other_file_systems) {
+    const std::string mount_point = scratch.path_of("mnt");
+    fs::create_directory(mount_point);
+    if (::mount("test", mount_point.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "no right to mount";
+    const std::shared_ptr<const std::string> unmounting(
+        &mount_point, [](const std::string* where) { (void)::umount2(where->c_str(), MNT_DETACH); });
+    const auto done = import();
+    EXPECT_EQ(done.mounts, 1U);
+    EXPECT_FALSE(done.is_complete());
+    EXPECT_THAT(lines, ElementsAre("mnt: another file system, not searched; import it by itself"));
 }
 
 }  // namespace

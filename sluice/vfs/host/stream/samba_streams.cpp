@@ -10,7 +10,6 @@ namespace sluice::vfs {
 namespace {
 
 constexpr std::string_view prefix = "user.DosStream.";
-constexpr std::string_view extension_prefix = "user.DosStreamExt.";
 constexpr std::string_view type = ":$DATA";
 constexpr unsigned extensions_max = 15;  // `max xattrs per stream` is at most 16
 
@@ -48,7 +47,8 @@ std::optional<samba_stream_value> decode_samba_value(bytes_view value) noexcept 
     return samba_stream_value{.content = *value.first(value.size() - 1), .extensions = extensions};
 }
 
-std::string samba_extension_of(std::string_view attribute, unsigned number) {
+std::string samba_extension_of(std::string_view attribute, unsigned number,
+                               std::string_view extension_prefix) {
     ENSURE(attribute.starts_with(prefix) and number != 0, "the first attribute of a stream is known");
     std::string name(extension_prefix);
     name += std::to_string(number);

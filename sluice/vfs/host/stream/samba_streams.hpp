@@ -23,8 +23,12 @@ struct samba_stream_value {
 };
 /// Returns std::nullopt for an empty value, and for more attributes than Samba uses.
 [[nodiscard]] std::optional<samba_stream_value> decode_samba_value(bytes_view value) noexcept;
+/// How the names of further attributes begin, unless Samba is configured otherwise
+/// (`streams_xattr:ext_prefix`).
+inline constexpr std::string_view usual_samba_extension_prefix = "user.DosStreamExt.";
 /// Returns the name of a further attribute, `number` from 1, of the stream in `attribute`.
-[[nodiscard]] std::string samba_extension_of(std::string_view attribute, unsigned number);
+[[nodiscard]] std::string samba_extension_of(std::string_view attribute, unsigned number,
+                                             std::string_view prefix = usual_samba_extension_prefix);
 
 /// The file whose streams are in a directory of streams_depot.
 struct samba_depot_file {

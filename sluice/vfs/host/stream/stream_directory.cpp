@@ -25,7 +25,8 @@ std::string file_name_of(std::string_view stream) {
 // Returns the stream that a file in the directory is; empty if it is none.
 std::string_view stream_of(const io::directory_entry& entry) noexcept {
     const bool is_stream = entry.type == io::file_type::regular and entry.name.size() > 1 and
-                           entry.name.front() == stream_name_prefix;
+                           entry.name.front() == stream_name_prefix and
+                           entry.name.substr(1) != incomplete_stream_name;
     return is_stream ? entry.name.substr(1) : std::string_view();
 }
 
@@ -240,6 +241,7 @@ void stream_directory::remove_all() const noexcept {
     if (not all) return;
     for (const stream_info& each : *all)
         (void)::unlinkat(itself_.descriptor(), file_name_of(each.name).c_str(), 0);
+    (void)::unlinkat(itself_.descriptor(), file_name_of(incomplete_stream_name).c_str(), 0);
     (void)remove_if_empty();
 }
 

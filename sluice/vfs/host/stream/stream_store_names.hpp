@@ -32,6 +32,8 @@ inline constexpr unsigned stream_file_bits = 01600;
 
 inline constexpr std::string_view lost_streams_name = "lost";
 inline constexpr char stream_name_prefix = '=';
+/// In place of a name: a stream that is not complete. No stream can have this name.
+inline constexpr std::string_view incomplete_stream_name = ":import";
 
 /// Directories inherit the set-group-ID bit, whatever mode they are created with.
 inline constexpr unsigned inherited_directory_bits = 02000;
