@@ -216,12 +216,9 @@ void stream_store::move_to_base(const io::handle& file, const stream_file& facts
     const auto group =
         make_store_directory(*store, stream_group_of(id), stream_record{.kind = stream_record_kind::mark});
     if (not group) return;
-    if (::renameat(found.above().descriptor(), name.c_str(), group->descriptor(), name.c_str()) == 0) {
-        // A barrier of another process that uses it would not reach the new name.
-        (void)group->barrier();
-        if (const auto whole = io::directory_handle::open(*store, ".")) (void)whole->barrier();
-    }
-    // Otherwise, another process was faster, or it can only be used where it is.
+    // On failure, another process was faster, or it can only be used where it is. No barrier: both
+    // stores are searched, and this may be an event loop.
+    (void)::renameat(found.above().descriptor(), name.c_str(), group->descriptor(), name.c_str());
     auto moved = find_in(*base, facts, id);
     if (moved and *moved and (*moved)->is_own()) found = std::move(**moved);
 }

@@ -282,19 +282,23 @@ protected:
 };
 
 TEST_F(moved_streams, are_found_if_they_move_back_from_lost) {
-    const auto lost = [&](const fs::path& streams) {
-        return fs::path(scratch.path()) / ".sluice-streams/lost" / streams.filename();
-    };
-    look_during(
-        [&] {
-            fs::create_directories(scratch.path_of("a/inner"));
-            scratch.write("a/inner/g", "");
-            put_in(*volume_of("."), "a/inner/g");
-            fs::create_directory(scratch.path_of(".sluice-streams/lost"));
-            fs::rename(directory_of("a/inner/g"), lost(directory_of("a/inner/g")));
-        },
-        [&](node& file) { expect_large(file); },
-        [&] { fs::rename(lost(directory_of("a/inner/g")), directory_of("a/inner/g")); });
+    for (const auto& [share, file_in_share] :
+         {std::pair{".", "a/inner/g"}, {"a", "inner/g"}, {"a/inner", "g"}}) {
+        SCOPED_TRACE(std::string("in the store of ") + share);
+        fs::path lost;
+        fs::path used;
+        look_during(
+            [&] {
+                fs::create_directories(scratch.path_of("a/inner"));
+                scratch.write("a/inner/g", "");
+                put_in(*volume_of(share), file_in_share);
+                used = in_store_of(share, directory_of("a/inner/g"));
+                lost = used.parent_path().parent_path() / "lost" / used.filename();
+                fs::create_directory(lost.parent_path());
+                fs::rename(used, lost);
+            },
+            [&](node& file) { expect_large(file); }, [&] { fs::rename(lost, used); });
+    }
 }
 
 TEST_F(moved_streams, are_found_if_they_move_to_the_first_store) {
