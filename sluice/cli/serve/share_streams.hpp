@@ -10,7 +10,8 @@
 
 namespace sluice::cli {
 
-/// The directory that has the store of a share's large streams.
+/// The directory that has the store of a share's large streams if it is on the same file system;
+/// otherwise the topmost directory between the two that is.
 struct streams_root {
     std::string path{};        // empty: the share itself
     std::string unanswered{};  // the same as a share names it, if its file system has not answered

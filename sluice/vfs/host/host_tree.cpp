@@ -284,21 +284,38 @@ result<std::string> host_tree::correct_every_component(std::string_view path) {
     return corrected;
 }
 
-result<void> host_tree::open_store_base() noexcept {
-    constexpr auto limit = io::confinement::beneath_one_mount_no_symlinks;
-    auto own = io::path_handle::open(root_, ".", limit);
-    if (not own) return failure(own.error());
-    store_base_ = std::move(*own);
-    if (options.streams_root.empty()) return {};
-    auto outer = io::path_handle::open(options.streams_root, limit);
-    if (not outer) return failure(outer.error());
-    const auto status = io::status_of(*outer, io::stat_fields::inode);
+// Adds a directory if it is on the root's file system: on another one, streams would be charged to
+// that.
+result<void> host_tree::add_store_place(const io::path_handle& directory) {
+    const auto status = io::status_of(directory, io::stat_fields::inode);
     if (not status) return failure(status.error());
-    // On another file system, streams would be charged to that one.
     if (status->device != root_device) return {};
-    has_outer_store_ = status->inode != root_inode;
-    store_base_ = std::move(*outer);
+    auto place = io::path_handle::open(directory, ".", io::confinement::beneath_one_mount_no_symlinks);
+    if (not place) return failure(place.error());
+    store_places_.push_back(std::move(*place));
     return {};
+}
+
+result<void> host_tree::open_store_places() {
+    if (not options.streams_root.empty()) {
+        auto here = io::path_handle::open(options.streams_root, io::confinement::beneath_no_symlinks);
+        if (not here) return failure(here.error());
+        const std::string from = link_of(*here);
+        const std::string to = link_of(root_);
+        const bool contains = to.size() > from.size() and to.starts_with(from) and
+                              (from.ends_with('/') or to[from.size()] == '/');
+        std::string_view path = contains ? std::string_view(to).substr(from.size()) : std::string_view();
+        while (path.starts_with('/'))
+            path.remove_prefix(1);
+        while (not path.empty()) {
+            if (const auto added = add_store_place(*here); not added) return added;
+            const std::string_view name = path.substr(0, path.find('/'));
+            path.remove_prefix(std::min(path.size(), name.size() + 1));
+            here = io::path_handle::open(*here, name);
+            if (not here) return failure(here.error());
+        }
+    }
+    return add_store_place(root_);
 }
 
 result<void> host_tree::set_crossing_domain(std::shared_ptr<fs_domain> workers) noexcept {

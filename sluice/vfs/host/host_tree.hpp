@@ -129,11 +129,14 @@ public:
         return may_cross() ? root_ : one_mount_root_;
     }
     /// Returns the directory in which new streams of files on the root's file system are stored:
-    /// the root, or an outer one. Confined to that file system, and without symbolic links.
-    [[nodiscard]] const io::path_handle& store_base() const noexcept { return store_base_; }
-    [[nodiscard]] bool has_outer_store() const noexcept { return has_outer_store_; }
+    /// the topmost one of that file system on the way from the options' streams_root to the root.
+    /// Confined to that file system, and without symbolic links.
+    [[nodiscard]] const io::path_handle& store_base() const noexcept { return store_places_.front(); }
+    /// Returns that directory, those of the same file system beneath it that lead to the root, and
+    /// the root, with the same restrictions: each may have a store, perhaps an older one.
+    [[nodiscard]] const std::vector<io::path_handle>& store_places() const noexcept { return store_places_; }
     /// Sets them from the options, before the first lookup. Errors: as io::path_handle::open.
-    [[nodiscard]] result<void> open_store_base() noexcept;
+    [[nodiscard]] result<void> open_store_places();
     [[nodiscard]] secret_random_source& random() const noexcept { return *random_; }
 
     /// Maps an error of a call that may not cross mounts: EXDEV then means that the path crosses
@@ -193,11 +196,11 @@ private:
                                                                std::string_view wanted);
     [[nodiscard]] result<std::string> correct_case(std::string_view path);
     [[nodiscard]] result<std::string> correct_every_component(std::string_view path);
+    [[nodiscard]] result<void> add_store_place(const io::path_handle& directory);
 
     io::path_handle root_;
     io::path_handle one_mount_root_;
-    io::path_handle store_base_;
-    bool has_outer_store_ = false;
+    std::vector<io::path_handle> store_places_;
     mutable system_random kernel_random_;
     secret_random_source* const random_;
     std::shared_ptr<fs_domain> crossing_domain_;

@@ -137,7 +137,7 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
     tree->root_inode = status->inode;
     tree->options.read_only = options.read_only or volume_status->read_only;
     // Also detects immediately whether the kernel has openat2.
-    if (const auto based = tree->open_store_base(); not based) return failure(based.error());
+    if (const auto based = tree->open_store_places(); not based) return failure(based.error());
     if (const auto itself = tree->open_exactly({}, follow_links::yes); not itself)
         return failure(itself.error());
 

@@ -23,8 +23,9 @@ struct host_volume_options {
     std::uint16_t directory_permission_bits = 0775;
     std::string label{};  // by default the directory's name
     index_limits index{};
-    /// The directory in which streams that are too large for attributes are stored, if it is on the
-    /// same file system: the root of a volume that contains this one. Empty: this volume's root.
+    /// The root of the outermost volume that contains this one. Streams that are too large for
+    /// attributes are stored in it, or in the topmost directory of this volume's file system
+    /// between the two, so that both volumes find them. Empty: this volume's root.
     std::string streams_root{};
     /// The source of the names of streams, for any thread; null: the kernel's. Outlives the volume.
     secret_random_source* random = nullptr;

@@ -203,26 +203,48 @@ result<void> stream_directory::barrier() const {
 
 result<void> stream_directory::copy_from(const stream_directory& other, std::string_view except) const {
     ENSURE(is_own(), "a copy has its own directory before its streams change");
-    const as_process now;
     const auto all = other.list();
     if (not all) return failure(all.error());
     for (const stream_info& each : *all) {
         if (equal_ignoring_case(each.name, except)) continue;
-        const auto source = other.open(each.name, {.read = true});
-        if (not source) return failure(source.error());
-        auto copy = create_file(each.name, existing::refuse);
-        if (not copy) return failure(copy.error());
-        const auto size = source->maximum_extent();
-        if (not size) return failure(size.error());
-        if (const auto copied = source->clone_extents_to(*copy); not copied) return failure(copied.error());
-        if (const auto sized = copy->truncate(*size); not sized) return failure(sized.error());
-        const auto metadata = load_metadata(*source);
-        if (metadata and *metadata) {
-            if (const auto stored = store_metadata(*copy, **metadata); not stored) return stored;
-        }
-        if (const auto durable = copy->barrier(); not durable) return failure(durable.error());
+        if (const auto done = copy_stream(other, each.name); not done) return done;
     }
     return barrier();
+}
+
+result<void> stream_directory::copy_stream(const stream_directory& other, std::string_view stream) const {
+    const auto source = other.open(stream, {.read = true});
+    if (not source) return failure(source.error());
+    auto copy = [&] {
+        const as_process now;
+        return create_file(stream, existing::refuse);
+    }();
+    if (not copy) return failure(copy.error());
+    const auto size = source->maximum_extent();
+    if (not size) return failure(size.error());
+    // With the identity of the thread, so that the quota of the account applies.
+    if (const auto copied = source->clone_extents_to(*copy); not copied) return failure(copied.error());
+    if (const auto sized = copy->truncate(*size); not sized) return failure(sized.error());
+    const as_process now;
+    const auto metadata = load_metadata(*source);
+    if (metadata and *metadata) {
+        if (const auto stored = store_metadata(*copy, **metadata); not stored) return stored;
+    }
+    if (const auto durable = copy->barrier(); not durable) return failure(durable.error());
+    return {};
+}
+
+// Clients cannot set the owner of a stream: only the server gets into its directory.
+result<bool> stream_directory::may_be_used() const {
+    if (is_own() or mark_.owner == file_.user_id) return true;
+    const as_process now;
+    std::optional<std::uint32_t> owner;
+    const auto look = [&](const io::directory_entry& each, std::string_view /*stream*/) {
+        if (not owner and each.status.knows(io::stat_fields::owner)) owner = each.status.user_id;
+    };
+    const auto done = for_each_stream(itself_, io::stat_fields::type | io::stat_fields::owner, look);
+    if (not done) return failure(done.error());
+    return owner == file_.user_id;
 }
 
 bool stream_directory::remove_if_empty() const noexcept {
@@ -235,14 +257,20 @@ void stream_directory::retire() const noexcept {
     if (not remove_if_empty()) (void)move_to_lost(store_, mark_.id);
 }
 
-void stream_directory::remove_all() const noexcept {
+result<void> stream_directory::remove_streams() const {
+    ENSURE(is_own(), "a copy has its own directory before its streams change");
     const as_process now;
-    const auto all = list();
-    if (not all) return;
-    for (const stream_info& each : *all)
-        (void)::unlinkat(itself_.descriptor(), file_name_of(each.name).c_str(), 0);
+    std::vector<std::string> names;
+    const auto done = for_each_stream(
+        itself_, io::stat_fields::none,
+        [&](const io::directory_entry& each, std::string_view /*stream*/) { names.emplace_back(each.name); });
+    if (not done) return done;
+    for (const std::string& each : names)
+        if (::unlinkat(itself_.descriptor(), each.c_str(), 0) != 0 and errno != ENOENT)
+            return failure(error::with_path(errno, "remove stream", each));
     (void)::unlinkat(itself_.descriptor(), file_name_of(incomplete_stream_name).c_str(), 0);
     (void)remove_if_empty();
+    return {};
 }
 
 }  // namespace sluice::vfs

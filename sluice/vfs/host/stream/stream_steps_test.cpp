@@ -217,6 +217,52 @@ TEST_F(stream_steps, keep_the_streams_of_a_file_that_replaces_another) {
                  }});
 }
 
+TEST_F(stream_steps, keep_streams_that_move_to_the_store_at_the_top) {
+    run_all({.prepare =
+                 [&] {
+                     fs::remove_all(scratch.path_of("inner"));
+                     fs::create_directory(scratch.path_of("inner"));
+                     scratch.write("inner/g", "");
+                     const auto inner = host_volume::open(*multiplexer, scratch.path_of("inner")).value();
+                     const auto file = inner->find("g", follow_links::yes).value();
+                     const auto one = file->attached()->open_stream({.name = "s", .create = true}).value();
+                     ASSERT_EQ(code(one->data()->open_data(both)), 0);
+                     ASSERT_EQ(code(write_now(*one, large)), 0);
+                 },
+             .change = [&] { EXPECT_EQ(streams("inner/g").size(), 1U); },
+             .judge = [&] { EXPECT_EQ(content("inner/g", "s"), large); },
+             .judge_end =
+                 [&] {
+                     fs::rename(scratch.path_of("inner/g"), scratch.path_of("g"));
+                     EXPECT_EQ(content("g", "s"), large);
+                     EXPECT_THAT(stored_after_repair(), ElementsAre("=s"));
+                 }});
+}
+
+TEST_F(stream_steps, leave_each_stream_whole_or_not_at_all_when_all_are_removed) {
+    run_all({.prepare =
+                 [&] {
+                     put_now("f", "s", large);
+                     put_now("f", "t", large);
+                 },
+             .change =
+                 [&] {
+                     const auto file =
+                         io::file_handle::open({}, scratch.path_of("f"), io::mode::write).value();
+                     EXPECT_EQ(code(stream_store(volume->tree()).remove_all_large(file)), 0);
+                 },
+             .judge =
+                 [&] {
+                     for (const char* name : {"s", "t"})
+                         EXPECT_THAT(content("f", name), AnyOf(large, "error " + std::to_string(ENOENT)));
+                 },
+             .judge_end =
+                 [&] {
+                     EXPECT_THAT(streams("f"), IsEmpty());
+                     EXPECT_THAT(stored_after_repair(), IsEmpty());
+                 }});
+}
+
 TEST_F(stream_steps, change_no_original_when_a_copy_is_changed_first) {
     run_all({.prepare =
                  [&] {

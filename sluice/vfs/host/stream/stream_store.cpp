@@ -22,79 +22,6 @@ bool is_missing(const error& why) noexcept {
     return why == std::errc::no_such_file_or_directory;
 }
 
-// A link, or no directory, in place of the store.
-bool is_foreign(const error& why) noexcept {
-    return why.code() == ENOTDIR or why.code() == ELOOP;
-}
-
-// A store that others could have prepared, or could change, is not used.
-result<void> check_store(const io::handle& store) noexcept {
-    const auto status = io::status_of(store, io::stat_fields::owner | io::stat_fields::permissions);
-    if (not status) return failure(status.error());
-    constexpr unsigned rights_of_others = 077;
-    if (status->user_id == ::geteuid() and (status->permission_bits & rights_of_others) == 0) return {};
-    return failure(error::with_path(EACCES, "use streams of another account in", stream_store_name));
-}
-
-result<io::path_handle> open_store(const io::path_handle& base) noexcept {
-    const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW;
-    const auto descriptor = io::open_at(base, io::terminated_path(stream_store_name),
-                                        {.flags = flags, .operation = "open streams"});
-    if (not descriptor) {
-        if (is_foreign(descriptor.error()))
-            return failure(error::with_path(EACCES, "open streams", stream_store_name));
-        return failure(descriptor.error());
-    }
-    io::path_handle store({.descriptor = *descriptor, .kind = io::handle_kind::path},
-                          io::confinement::beneath_one_mount_no_symlinks);
-    if (const auto checked = check_store(store); not checked) return failure(checked.error());
-    return store;
-}
-
-result<io::path_handle> make_store(const io::path_handle& base) noexcept {
-    auto store = open_store(base);
-    if (store or not is_missing(store.error())) return store;
-    const auto made =
-        make_store_directory(base, stream_store_name, stream_record{.kind = stream_record_kind::mark});
-    if (not made) {
-        if (is_foreign(made.error()))
-            return failure(error::with_path(EACCES, "open streams", stream_store_name));
-        return failure(made.error());
-    }
-    const auto around = io::directory_handle::open(base, ".");
-    const auto durable = around ? around->barrier() : result<void>(failure(around.error()));
-    // The server may be permitted to use a directory, but not to list it.
-    if (not durable and durable.error().code() != EACCES) return failure(durable.error());
-    return open_store(base);
-}
-
-result<std::optional<stream_directory::place>> open_in(const io::path_handle& store, std::string_view group,
-                                                       const std::string& name) noexcept {
-    auto above = io::path_handle::open(store, group);
-    auto itself = above ? io::directory_handle::open(*above, name)
-                        : result<io::directory_handle>(failure(above.error()));
-    if (itself)
-        return stream_directory::place{
-            .store = {}, .above = std::move(*above), .itself = std::move(*itself), .name = name};
-    if (is_missing(itself.error())) return std::nullopt;
-    return failure(itself.error());
-}
-
-// Where the directory is after the check has moved it, although it is used.
-result<std::optional<stream_directory::place>> open_lost(const io::path_handle& store, const stream_id& id,
-                                                         bool may_change) {
-    const std::string name = id.text();
-    auto lost = open_in(store, lost_streams_name, name);
-    if (not lost or not*lost or not may_change) return lost;
-    const std::string group = stream_group_of(id);
-    const auto above = make_store_directory(store, group, stream_record{.kind = stream_record_kind::mark});
-    if (not above) return failure(above.error());
-    if (::renameat((*lost)->above.descriptor(), name.c_str(), above->descriptor(), name.c_str()) == 0 or
-        errno == ENOENT or errno == ENOTEMPTY or errno == EEXIST)
-        return open_in(store, group, name);
-    return failure(error::last("restore streams"));
-}
-
 std::uint64_t nanoseconds_of(io::file_status::time_point when) noexcept {
     return static_cast<std::uint64_t>(std::chrono::nanoseconds(when.time_since_epoch()).count());
 }
@@ -119,89 +46,6 @@ result<stream_file> stream_file::of(const io::handle& file) noexcept {
                        .group_id = status->group_id};
 }
 
-bool stream_store::is_in_memory(std::uint64_t device) const noexcept {
-    return tree_.root_is_in_memory and device == tree_.root_device;
-}
-
-// --- lookup
-
-result<std::optional<stream_directory>> stream_store::find_in(const io::path_handle& base,
-                                                              const stream_file& facts,
-                                                              const stream_id& id) const {
-    auto store = open_store(base);
-    if (not store) {
-        if (is_missing(store.error())) return std::nullopt;
-        return failure(store.error());
-    }
-    auto found = open_in(*store, stream_group_of(id), id.text());
-    if (found and not*found) found = open_lost(*store, id, not tree_.options.read_only);
-    if (not found) return failure(found.error());
-    if (not*found) return std::nullopt;
-    const auto mark = load_stream_record((*found)->itself);
-    if (not mark) return failure(mark.error());
-    // Without a mark, its creation was interrupted: it is empty.
-    const bool is_marked = *mark and (*mark)->kind == stream_record_kind::mark and (*mark)->id == id;
-    if (not is_marked) return std::nullopt;
-    const auto of_store = io::status_of(*store, io::stat_fields::inode);
-    if (not of_store) return failure(of_store.error());
-    (*found)->device = of_store->device;
-    (*found)->store = std::move(*store);
-    return stream_directory(std::move(**found), **mark, facts, is_in_memory(of_store->device));
-}
-
-// The directories between the root and the file, the root's first; not the root itself, unless that
-// is not the base of the store.
-std::vector<std::string> stream_store::directories_of(const io::handle& file) const {
-    std::vector<std::string> found;
-    const auto path = tree_.present_path(file);
-    if (not path) return found;
-    if (tree_.has_outer_store()) found.emplace_back(".");
-    for (std::size_t slash = path->find('/'); slash != path->npos; slash = path->find('/', slash + 1))
-        found.emplace_back(path->substr(0, slash));
-    // A directory has its streams, too, and may be the top of a file system.
-    const auto type = io::status_of(file, io::stat_fields::type);
-    if (type and type->type == io::file_type::directory and not path->empty()) found.push_back(*path);
-    return found;
-}
-
-result<std::optional<stream_directory>> stream_store::find(const io::handle& file, const stream_file& facts,
-                                                           const stream_id& id) const {
-    const as_process now;
-    auto best = find_in(tree_.store_base(), facts, id);
-    if (best and *best and (*best)->is_on_file_system_of_file()) return best;
-    for (const std::string& each : directories_of(file)) {
-        const auto base =
-            io::path_handle::open(tree_.root(), each, io::confinement::beneath_one_mount_no_symlinks);
-        if (not base) continue;  // it was renamed in between
-        auto found = find_in(*base, facts, id);
-        if (found and *found) {
-            // A snapshot contains the streams as they were at its time.
-            if ((*found)->is_on_file_system_of_file()) return found;
-            if (not best or not*best) best = std::move(found);
-        } else if (best and not*best and not found and found.error().code() != EACCES) {
-            // EACCES: a user has put something else there, where nothing of the server is expected.
-            best = failure(found.error());
-        }
-    }
-    return best;  // one to copy, none, or why it is not known
-}
-
-std::size_t stream_store::count(const io::handle& file, const stream_file& facts, const stream_id& id) const {
-    const as_process now;
-    std::size_t directories = 0;
-    const auto count_in = [&](const io::path_handle& base) {
-        const auto found = find_in(base, facts, id);
-        if (found and *found and (*found)->is_on_file_system_of_file()) ++directories;
-    };
-    count_in(tree_.store_base());
-    for (const std::string& each : directories_of(file)) {
-        const auto base =
-            io::path_handle::open(tree_.root(), each, io::confinement::beneath_one_mount_no_symlinks);
-        if (base) count_in(*base);
-    }
-    return directories;
-}
-
 // The owner decides which copies may use the streams, and whose quota they count in.
 void stream_store::follow_owner(stream_directory& streams, const stream_file& facts) const {
     if (tree_.options.read_only or not streams.is_own() or streams.mark().owner == facts.user_id) return;
@@ -214,34 +58,18 @@ result<std::optional<stream_directory>> stream_store::find(const io::handle& fil
     if (not*record or (*record)->kind != stream_record_kind::reference) return std::nullopt;
     const auto facts = stream_file::of(file);
     if (not facts) return failure(facts.error());
-    auto found = find(file, *facts, (*record)->id);
+    auto found = find_in_base(file, *facts, (*record)->id);
     if (not found or not*found) return found;
     follow_owner(**found, *facts);
     // A file that refers to streams of another must have the same owner: a user who knows the
     // reference cannot read them by a file of their own.
-    const bool may_use = (*found)->is_own() or (*found)->mark().owner == facts->user_id;
-    if (not may_use) return std::nullopt;
+    const auto may_use = (*found)->may_be_used();
+    if (not may_use) return failure(may_use.error());
+    if (not*may_use) return std::nullopt;
     return found;
 }
 
 // --- creation
-
-// The directory in which the store for new streams of a file is: the topmost on its file system.
-result<io::path_handle> stream_store::base_of(const io::handle& file, const stream_file& facts) const {
-    constexpr auto limit = io::confinement::beneath_one_mount_no_symlinks;
-    const auto device_of_base = io::status_of(tree_.store_base(), io::stat_fields::inode);
-    if (not device_of_base) return failure(device_of_base.error());
-    if (facts.device == device_of_base->device) return io::path_handle::open(tree_.store_base(), ".", limit);
-    for (const std::string& each : directories_of(file)) {
-        auto base = io::path_handle::open(tree_.root(), each, limit);
-        const auto status = base ? io::status_of(*base, io::stat_fields::inode)
-                                 : result<io::file_status>(failure(base.error()));
-        if (status and status->device == facts.device) return base;
-    }
-    // Such as a single file that is mounted. In the store of another file system, its streams would
-    // not be its own.
-    return failure({EOPNOTSUPP, "create streams", file.descriptor()});
-}
 
 result<stream_directory> stream_store::create_for(const io::handle& file, const stream_file& facts,
                                                   const stream_id& id) const {
@@ -250,6 +78,10 @@ result<stream_directory> stream_store::create_for(const io::handle& file, const 
     if (not base) return failure(base.error());
     auto store = make_store(*base);
     if (not store) return failure(store.error());
+    const auto of_store = io::status_of(*store, io::stat_fields::inode);
+    if (not of_store) return failure(of_store.error());
+    // Such as a subvolume: the streams would never be the file's own.
+    if (of_store->device != facts.device) return failure({EOPNOTSUPP, "create streams", file.descriptor()});
     auto group =
         make_store_directory(*store, stream_group_of(id), stream_record{.kind = stream_record_kind::mark});
     if (not group) return failure(group.error());
@@ -276,28 +108,24 @@ result<stream_directory> stream_store::separate(const io::handle& file, const st
     auto fresh = create_for(file, facts, id);
     if (not fresh) return fresh;
     const auto refuse = [&](const error& why) {
-        fresh->remove_all();
+        (void)fresh->remove_streams();  // otherwise, the check finds them
         return failure(why);
     };
-    // One at a time, in all servers. A lock of the whole store suffices, because copied files are
-    // rare.
-    std::optional<io::directory_handle> locked;
-    {
-        const as_process now;
-        const auto base = base_of(file, facts);
-        auto store = base ? io::directory_handle::open(*base, stream_store_name)
-                          : result<io::directory_handle>(failure(base.error()));
-        if (not store) return refuse(store.error());
-        locked = std::move(*store);
-        lock_streams(*locked);
-    }
-    const auto present = load_reference(file);
-    if (not present) return refuse(present.error());
-    if (*present != replaced) return refuse({EAGAIN, "separate streams"});
+    // Before the lock, because others wait for it, also on event loops.
     if (copied.from != nullptr) {
         const auto done = fresh->copy_from(*copied.from, copied.except);
         if (not done) return refuse(done.error());
     }
+    // One at a time, in all servers. A lock of the whole store suffices, because it is short.
+    const auto store = [&] {
+        const as_process now;
+        return io::directory_handle::open(fresh->store(), ".");
+    }();
+    if (not store) return refuse(store.error());
+    lock_streams(*store);
+    const auto present = load_reference(file);
+    if (not present) return refuse(present.error());
+    if (*present != replaced) return refuse({EAGAIN, "separate streams"});
     const stream_record reference = facts.record(stream_record_kind::reference, id);
     if (const auto stored = store_stream_record(file, reference, record_storing::replace); not stored)
         return refuse(stored.error());
@@ -308,15 +136,16 @@ result<stream_directory> stream_store::separate(const io::handle& file, const st
 result<stream_directory> stream_store::open_or_separate(const io::handle& file, const stream_file& facts,
                                                         const stream_record& reference,
                                                         std::string_view removed) const {
-    auto found = find(file, facts, reference.id);
+    auto found = find_in_base(file, facts, reference.id);
     if (not found) return failure(found.error());
     if (*found and (*found)->is_own()) {
         follow_owner(**found, facts);
         return std::move(**found);
     }
     if (not*found and facts.is_described_by(reference)) return create_for(file, facts, reference.id);
-    const bool may_use = *found and (*found)->mark().owner == facts.user_id;
-    return separate(file, facts, reference, {.from = may_use ? &**found : nullptr, .except = removed});
+    const auto may_use = *found ? (*found)->may_be_used() : result<bool>(false);
+    if (not may_use) return failure(may_use.error());
+    return separate(file, facts, reference, {.from = *may_use ? &**found : nullptr, .except = removed});
 }
 
 result<stream_directory> stream_store::find_or_create(const io::handle& file,
@@ -361,6 +190,13 @@ result<void> stream_store::forget_copied(const io::handle& file) const {
 
 // --- removal
 
+result<void> stream_store::remove_all_large(const io::handle& file) const {
+    const auto found = find(file);
+    if (not found) return failure(found.error());
+    if (not*found) return {};
+    return (*found)->is_own() ? (*found)->remove_streams() : forget_copied(file);
+}
+
 bool stream_store::remove_empty(const io::path_handle& directory) const noexcept {
     const as_process now;
     const auto store = open_store(directory);
@@ -390,7 +226,12 @@ void stream_store::move_lost_from(const io::directory_handle& lost) const noexce
 std::optional<error> stream_store::problem() const {
     const as_process now;
     const auto store = open_store(tree_.store_base());
-    if (store) return std::nullopt;
+    if (store) {
+        const auto status = io::status_of(*store, io::stat_fields::inode);
+        if (not status) return status.error();
+        if (status->device == tree_.root_device) return std::nullopt;
+        return error::with_path(EOPNOTSUPP, "use streams of another file system in", stream_store_name);
+    }
     if (not is_missing(store.error())) return store.error();
     const bool may_create =
         tree_.options.read_only or ::faccessat(tree_.store_base().descriptor(), ".", W_OK, AT_EACCESS) == 0;

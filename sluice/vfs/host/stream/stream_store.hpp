@@ -35,9 +35,12 @@ struct stream_file {
     [[nodiscard]] stream_record record(stream_record_kind kind, const stream_id& id) const noexcept {
         return {.kind = kind, .owner = user_id, .id = id, .inode = inode, .born = born};
     }
-    /// Returns whether a record was made for it, if the record is of its file system.
+    /// Returns whether a record was made for it, if the record is of its file system. Without a
+    /// birth time, a removed file of another user may have had its inode number: then only if the
+    /// owner is the same.
     [[nodiscard]] bool is_described_by(const stream_record& record) const noexcept {
-        return record.inode == inode and record.born == born;
+        const bool is_inode = record.inode == inode and record.born == born;
+        return is_inode and (born != 0 or record.owner == user_id);
     }
 };
 
@@ -73,6 +76,10 @@ public:
         return is_on_file_system_of_file() and file_.is_described_by(mark_);
     }
     [[nodiscard]] bool is_on_file_system_of_file() const noexcept { return device_ == file_.device; }
+    /// Returns whether the file may show the streams: they are its own, or those of a file of the
+    /// same owner. A restore may give both to another owner than the mark has. Complexity: linear
+    /// in the streams, unless the mark decides.
+    [[nodiscard]] result<bool> may_be_used() const;
     [[nodiscard]] const stream_record& mark() const noexcept { return mark_; }
     /// Returns the open directories that lead to it.
     [[nodiscard]] const io::path_handle& store() const noexcept { return store_; }
@@ -109,13 +116,14 @@ public:
     void lock() const noexcept;
     /// Makes the names of the streams, of the directory and of those above it durable.
     [[nodiscard]] result<void> barrier() const;
-    /// Copies the streams of another directory, except the one named in any case, durably. Errors: EEXIST.
+    /// Copies the streams of another directory, except the one named in any case, durably. Writes
+    /// their data with the identity of the thread, whose quota applies. Errors: EEXIST.
     [[nodiscard]] result<void> copy_from(const stream_directory& other, std::string_view except) const;
 
+    /// Removes all streams, and then the directory. Complexity: linear in the streams.
+    [[nodiscard]] result<void> remove_streams() const;
     /// Removes the directory if it has no stream. Returns whether it did; does nothing on errors.
     bool remove_if_empty() const noexcept;
-    /// Removes the directory with all streams, as far as that is possible.
-    void remove_all() const noexcept;
     /// Moves the directory of a file that was removed to `lost`, where copies of the file find the
     /// streams. Removes it if it has none. Does nothing on errors.
     void retire() const noexcept;
@@ -125,6 +133,7 @@ private:
     [[nodiscard]] result<io::file_handle> create_file(std::string_view stream, existing found) const;
     // Makes a file of the directory one of the file's owner.
     [[nodiscard]] result<void> assign(const io::file_handle& stream, const stream_record& mark) const;
+    [[nodiscard]] result<void> copy_stream(const stream_directory& other, std::string_view stream) const;
     [[nodiscard]] result<void> check_room(std::string_view stream) const;
 
     io::path_handle store_;
@@ -149,19 +158,25 @@ public:
     explicit stream_store(const host_tree& tree) noexcept : tree_(tree) {}
 
     /// Finds the directory of a file's streams; std::nullopt if it has none. The streams follow a
-    /// change of the file's owner now.
+    /// change of the file's owner now, and those of a nested store move to the store for new
+    /// streams of the file, unless the volume is read-only. Errors: EIO if there may be streams,
+    /// but the path of the file is not known; EAGAIN if it changes again and again.
     [[nodiscard]] result<std::optional<stream_directory>> find(const io::handle& file) const;
     /// The same for a caller that may change the streams: creates the directory if there is none,
     /// and one with copies if the file is a copy of another. Errors: ENOSPC, also if the attribute
     /// does not fit; EPERM, EROFS; EOPNOTSUPP, also if no directory that leads to the file is on
-    /// its file system. Complexity: for a copy, linear in its large streams; the stream `removed`
-    /// is not copied.
+    /// its file system, or if the store is not. Complexity: for a copy, linear in its large
+    /// streams; the stream `removed` is not copied.
     [[nodiscard]] result<stream_directory> find_or_create(const io::handle& file,
                                                           std::string_view removed = {}) const;
 
     /// Takes the streams of the original from a copied file; does nothing for other files. Errors:
     /// as find_or_create.
     [[nodiscard]] result<void> forget_copied(const io::handle& file) const;
+    /// Removes all large streams of a file, also those that are left over although an attribute is
+    /// the stream; takes them from a copied file. Errors: as find_or_create. Complexity: linear in
+    /// the streams.
+    [[nodiscard]] result<void> remove_all_large(const io::handle& file) const;
 
     /// Removes the store in an open directory if no stream of a file is in it; streams in its
     /// `lost` are moved to that of the volume's root. Returns whether one was removed.
@@ -176,7 +191,8 @@ public:
     [[nodiscard]] result<io::path_handle> open_root() const;
     /// The same; creates it if there is none.
     [[nodiscard]] result<io::path_handle> make_root() const;
-    /// Finds the directory that a record names, whether the file may use it or not.
+    /// Finds the directory that a record names, whether the file may use it or not. Moves it only
+    /// from `lost`.
     [[nodiscard]] result<std::optional<stream_directory>> find(const io::handle& file,
                                                                const stream_file& facts,
                                                                const stream_id& id) const;
@@ -190,12 +206,23 @@ public:
         std::string_view except{};
     };
     /// Gives a copied file a directory of its own, with copies of streams. `replaced` is the file's
-    /// present record. Errors: also EAGAIN if it has changed.
+    /// present record. Errors: also EAGAIN if it has changed. Others wait for a lock only while the
+    /// record is replaced.
     [[nodiscard]] result<stream_directory> separate(const io::handle& file, const stream_file& facts,
                                                     const stream_record& replaced,
                                                     const copied_streams& copied) const;
 
 private:
+    struct located {
+        std::optional<stream_directory> streams{};
+        bool is_in_base = false;  // in the volume's store_base
+    };
+    [[nodiscard]] result<located> locate(const io::handle& file, const stream_file& facts,
+                                         const stream_id& id) const;
+    [[nodiscard]] result<std::optional<stream_directory>> find_in_base(const io::handle& file,
+                                                                       const stream_file& facts,
+                                                                       const stream_id& id) const;
+    void move_to_base(const io::handle& file, const stream_file& facts, stream_directory& found) const;
     [[nodiscard]] result<std::optional<stream_directory>> find_in(const io::path_handle& base,
                                                                   const stream_file& facts,
                                                                   const stream_id& id) const;
@@ -206,7 +233,6 @@ private:
     [[nodiscard]] result<stream_directory> create_for(const io::handle& file, const stream_file& facts,
                                                       const stream_id& id) const;
     [[nodiscard]] result<io::path_handle> base_of(const io::handle& file, const stream_file& facts) const;
-    [[nodiscard]] std::vector<std::string> directories_of(const io::handle& file) const;
     [[nodiscard]] bool is_in_memory(std::uint64_t device) const noexcept;
     void move_lost_from(const io::directory_handle& lost) const noexcept;
 

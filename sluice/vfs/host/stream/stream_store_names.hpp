@@ -43,6 +43,15 @@ inline constexpr unsigned inherited_directory_bits = 02000;
     return id.text().substr(0, 2);
 }
 
+/// Opens the store in a directory. Errors: ENOENT; EXDEV if it is on another file system; EACCES,
+/// also if it is a link or a file, or others own it or have rights to it.
+[[nodiscard]] result<io::path_handle> open_store(const io::path_handle& base) noexcept;
+/// The same; creates it if there is none. Errors: also those of make_store_directory.
+[[nodiscard]] result<io::path_handle> make_store(const io::path_handle& base) noexcept;
+/// Returns whether a store that open_store refuses may still be one of the server: a directory of
+/// its account to which others have rights, or one of which nothing is known.
+[[nodiscard]] bool may_be_own_store(const io::path_handle& base, const error& refusal) noexcept;
+
 /// Creates a directory of a store, with its mark, or opens it. A crash may have left one without a
 /// mark: it gets it now, because nothing is stored in an unmarked one. Errors: those of
 /// io::directory_handle and store_stream_record.

@@ -1,5 +1,8 @@
 #include "sluice/vfs/host/stream/stream_store.hpp"
 
+#include <fcntl.h>
+#include <linux/btrfs.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -236,6 +239,24 @@ TEST_F(stream_store_test, that_another_user_could_have_prepared_is_not_used) {
     EXPECT_FALSE(volume->stream_problem());
     put("f", "small", large);
     EXPECT_EQ(content("f", "small"), large);
+}
+
+// Each change would separate the streams from their file again.
+TEST_F(stream_store_test, that_is_a_subvolume_is_not_used) {
+    const int directory = ::open(scratch.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    btrfs_ioctl_vol_args wanted{};
+    std::ranges::copy(stream_store_name, wanted.name);
+    const int made = ::ioctl(directory, BTRFS_IOC_SUBVOL_CREATE, &wanted);
+    ::close(directory);
+    if (made != 0) GTEST_SKIP() << "the working directory is not on btrfs";
+    ASSERT_EQ(::chmod(scratch.path_of(".sluice-streams").c_str(), 01700), 0);
+    reopen();
+    ASSERT_TRUE(volume->stream_problem());
+    EXPECT_EQ(volume->stream_problem()->code(), EOPNOTSUPP);
+    put("f", "s", "small");
+    EXPECT_EQ(code(write(*stream("f", "s"), large)), EOPNOTSUPP);
+    EXPECT_EQ(content("f", "s"), "small");
+    EXPECT_THAT(stored(), IsEmpty());
 }
 
 TEST_F(stream_store_test, is_shared_by_an_outer_volume_and_those_in_it) {
