@@ -16,13 +16,15 @@ namespace {
 constexpr auto within_mount = io::confinement::beneath_one_mount_no_symlinks;
 constexpr auto across_mounts = io::confinement::beneath_no_symlinks;
 
-result<io::directory_handle> open_directory(int base, std::string_view name, io::confinement limit) {
+// Paths relative to the opened directory are confined by `limit_of_opened`.
+result<io::directory_handle> open_at(int base, std::string_view name, io::confinement limit,
+                                     io::confinement limit_of_opened) {
     constexpr int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW;
     const auto opened = io::open_at(io::anchor_directory{.descriptor = base, .limit = limit},
                                     io::terminated_path(name), {.flags = flags, .operation = "list"});
     if (not opened) return failure(opened.error());
     return io::directory_handle({.descriptor = *opened, .kind = io::handle_kind::directory, .readable = true},
-                                across_mounts);
+                                limit_of_opened);
 }
 
 // Removed, or replaced by something else, since its name was read.
@@ -49,6 +51,11 @@ public:
     }
 
 private:
+    [[nodiscard]] result<io::directory_handle> open_directory(int base, std::string_view name,
+                                                              io::confinement limit) const {
+        return open_at(base, name, limit, visitor_.crosses_mounts ? across_mounts : within_mount);
+    }
+
     // A directory of the present path.
     struct level {
         io::directory_handle open;  // only in the last levels_open_max, so that the limit of
