@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "sluice/base/clock.hpp"
@@ -150,35 +151,59 @@ void print(const vfs::samba_import_result& done) {
 struct check_arguments {
     std::string directory;
     bool repairs = false;
-    unsigned days_kept = 30;
+    bool skips_unreadable = false;
+    std::optional<unsigned> days_kept;
 };
 
+constexpr unsigned usual_days_kept = 30;
+
+void refuse_without_repair(const check_arguments& arguments) {
+    if (arguments.repairs) return;
+    if (arguments.days_kept) refuse_usage("--keep needs --repair: only a repair removes streams");
+    if (arguments.skips_unreadable)
+        refuse_usage("--skip-unreadable needs --repair: only a repair moves and removes streams");
+}
+
+void print_result(const vfs::stream_check_result& found, const check_arguments& arguments) {
+    fmt::print("{} with large streams\n", counted(found.referring_files, "file", "files"));
+    if (found.copies != 0)
+        fmt::print("{} copied; the first change of a stream copies all streams\n",
+                   counted(found.copies, "file", "files"));
+    if (found.lost != 0)
+        fmt::print("{} in .sluice-streams/lost\n", counted(found.lost, "directory", "directories"));
+    if (found.split != 0)
+        fmt::print("{} of streams in two stores, which is not repaired\n",
+                   counted(found.split, "directory", "directories"));
+    if (found.strays != 0)
+        fmt::print("{} in stores that are not a part of them\n", counted(found.strays, "object", "objects"));
+    if (found.unreadable != 0)
+        fmt::print("incomplete: {} could not be read; {}\n",
+                   counted(found.unreadable, "file or directory", "files or directories"),
+                   arguments.skips_unreadable ? "their streams may be in lost"
+                                              : "nothing is moved to lost without --skip-unreadable");
+    if (arguments.repairs)
+        fmt::print("repaired {}, failed {}\n", found.repaired, found.failed);
+    else if (found.problems() != 0)
+        fmt::print("{}; run with --repair\n", counted(found.problems(), "problem", "problems"));
+}
+
 [[nodiscard]] exit_code check(const check_arguments& arguments) {
+    refuse_without_repair(arguments);
     const opened_directory directory =
         open_directory(arguments.directory, {.read_only = not arguments.repairs});
     const system_clock_source clock;
     vfs::stream_check checking(*directory.volume,
                                {.repairs = arguments.repairs,
-                                .lost_kept = std::chrono::days(arguments.days_kept),
+                                .skips_unreadable = arguments.skips_unreadable,
+                                .lost_kept = std::chrono::days(arguments.days_kept.value_or(usual_days_kept)),
                                 .now = vfs::time_of(clock.utc_now())},
                                report);
     const auto done = checking.run();
     if (not done) fail(done.error().message());
-    fmt::print("{} with large streams\n", counted(done->referring_files, "file", "files"));
-    if (done->lost != 0)
-        fmt::print("{} in .sluice-streams/lost\n", counted(done->lost, "directory", "directories"));
-    if (done->split != 0)
-        fmt::print("{} with streams in two stores, which is not repaired\n",
-                   counted(done->split, "file", "files"));
-    if (done->unreadable != 0)
-        fmt::print("incomplete: {} could not be searched, for example '{}'; nothing is moved to lost\n",
-                   counted(done->unreadable, "directory", "directories"),
-                   terminal_text(done->first_unreadable));
-    if (arguments.repairs)
-        fmt::print("repaired {}, failed {}\n", done->repaired, done->failed);
-    else if (done->problems() != 0)
-        fmt::print("{}; run with --repair\n", counted(done->problems(), "problem", "problems"));
-    if (done->unreadable != 0 or done->failed != 0 or done->split != 0) return exit_code::failure;
+    print_result(*done, arguments);
+    const bool is_incomplete = done->unreadable != 0 and not arguments.skips_unreadable;
+    if (is_incomplete or done->failed != 0 or done->split != 0 or done->strays != 0)
+        return exit_code::failure;
     return done->problems() != 0 and not arguments.repairs ? exit_code::damaged : exit_code::success;
 }
 
@@ -215,16 +240,19 @@ void add_import(command_syntax streams) {
 void add_check(command_syntax streams) {
     const auto arguments = std::make_shared<check_arguments>();
     const command_syntax command =
-        streams.add_subcommand("check", "compare files with the store of their large streams");
+        streams.add_subcommand("check", "compare files with the store of their large streams")
+            .further_status("4 problems that --repair repairs");
     command.add_option("DIRECTORY", arguments->directory, "the root of the share").required();
     command.add_flag("--repair", arguments->repairs,
-                     "move streams without a file to 'lost', and separate the streams of copied files");
+                     "move streams without a file to 'lost', and give restored files their streams");
     command
         .add_option("--keep", arguments->days_kept,
-                    "remove streams that have been in 'lost' for this number of days")
+                    "with --repair: remove streams that have been in 'lost' for this number of days "
+                    "[default: 30]")
         .value_name("DAYS")
-        .between(0U, 36500U)
-        .shows_default();
+        .between(0U, 36500U);
+    command.add_flag("--skip-unreadable", arguments->skips_unreadable,
+                     "with --repair: also move streams to 'lost' if files or directories cannot be read");
     command.example("sluice streams check --repair /srv/photos");
     command.on_call([arguments] {
         if (const exit_code code = check(*arguments); code != exit_code::success) leave(code);

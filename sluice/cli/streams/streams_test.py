@@ -106,6 +106,42 @@ class Streams(unittest.TestCase):
         self.sluice("streams", "check", "--repair", "--keep", "0", self.share)
         self.assertEqual(self.stored(), [])
 
+    def test_check_keeps_the_streams_of_the_directory_itself(self):
+        os.setxattr(self.share, "user.DosStream.large:$DATA", LARGE + b"\0")
+        self.assertEqual(self.sluice("streams", "import", self.share), "imported 1 stream; 0 imported before\n")
+        self.assertIn("1 file with large streams\n", self.sluice("streams", "check", "--repair", self.share))
+        self.assertEqual(self.stored(), ["=large"])
+        self.assertEqual(os.listdir(self.share / ".sluice-streams" / "lost")
+                         if (self.share / ".sluice-streams" / "lost").exists() else [], [])
+
+    def test_check_reports_what_does_not_belong_to_the_store(self):
+        self.import_large_stream()
+        (self.share / ".sluice-streams" / "stray").write_text("")
+        output = self.sluice("streams", "check", self.share, code=1)
+        self.assertIn(".sluice-streams/stray: not a part of the store", output)
+        self.assertIn("1 object in stores that are not a part of them\n", output)
+
+    def test_check_moves_nothing_if_a_directory_cannot_be_read_unless_that_is_accepted(self):
+        if os.geteuid() == 0:
+            self.skipTest("root may read every directory")
+        self.import_large_stream()
+        self.file.unlink()
+        closed = self.share / "closed"
+        closed.mkdir(mode=0)
+        self.addCleanup(closed.chmod, 0o700)
+        output = self.sluice("streams", "check", "--repair", self.share, code=1)
+        self.assertIn("closed: cannot be read: ", output)
+        self.assertIn("nothing is moved to lost without --skip-unreadable\n", output)
+        self.assertIn("repaired 0, failed 1\n", output)
+        output = self.sluice("streams", "check", "--repair", "--skip-unreadable", self.share)
+        self.assertIn("repaired 1, failed 0\n", output)
+
+    def test_options_of_a_repair_are_rejected_without_it(self):
+        for option in (["--keep", "0"], ["--skip-unreadable"]):
+            output = self.sluice("streams", "check", *option, self.share, code=2)
+            self.assertIn(f"{option[0]} needs --repair: ", output)
+        self.assertIn(", 4 problems that --repair repairs.", self.sluice("streams", "check", "--help"))
+
     def test_errors_name_the_directory(self):
         self.assertIn("missing", self.sluice("streams", "check", self.directory / "missing", code=1))
         (self.share / ".sluice-streams").symlink_to("elsewhere")

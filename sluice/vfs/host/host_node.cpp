@@ -363,8 +363,7 @@ bool host_node::streams_may_wait() noexcept {
 result<void> host_node::remove_streams() noexcept {
     if (tree_.keeps_attributes) {
         if (const auto may = tree_.may_change(); not may) return may;
-        // Otherwise the removal of the first one would copy the others.
-        if (const auto done = stream_store(tree_).forget_copied(held()); not done) return done;
+        if (const auto done = stream_store(tree_).remove_all_large(held()); not done) return done;
     }
     return node_attached::remove_streams();
 }

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <functional>
 #include <string>
-#include <vector>
 
 #include "sluice/vfs/host/host_tree.hpp"
 #include "sluice/vfs/host/stream/stream_store.hpp"
@@ -14,51 +14,47 @@ namespace sluice::vfs {
 
 struct walked_entry {
     const io::directory_handle& directory;
-    const io::directory_entry& entry;  // its status has type and inode
-    const std::string& path;           // the host's
+    const io::directory_entry& entry;  // "." in the root for the root itself
+    const std::string& path;           // the host's; may be longer than the kernel permits
+    bool is_beyond_mount = false;      // the directory is on a mount beneath that of the root
 };
+
+/// The status fields of a walked entry that are always known.
+inline constexpr io::stat_fields walked_fields =
+    io::stat_fields::type | io::stat_fields::inode | io::stat_fields::links;
 
 struct walk_errors {
     std::uint64_t directories = 0;  // that could not be listed, or not completely
     std::string first{};            // the path of one of them
 };
 
-/// Calls `visit(walked_entry)` for each file and directory beneath the root of a volume, and on its
-/// file system, except stream stores; for those, `skip(path of the directory)`. Symbolic links are
-/// not followed. A file that is renamed during the walk may be missed, or visited twice. Allocates:
-/// paths. Blocks: for the file system.
+struct walk_visitor {
+    std::function<void(const walked_entry&)> file;   // a regular file or a directory
+    std::function<void(const walked_entry&)> store;  // a name of a stream store
+    /// A directory that could not be searched, or not completely.
+    std::function<void(const std::string& path, const error& why)> failed;
+    bool crosses_mounts = false;  // otherwise mounts are skipped, with all that is beneath them
+};
+
+/// Visits the root of a volume and each file and directory beneath it, except those in a stream
+/// store. Symbolic links are not followed. A file that is renamed during the walk may be missed, or
+/// visited twice; one that is mounted in several places is visited in each. What a mount hides is
+/// not visited. The length of a path and the number of its components are not limited.
+///
+/// Allocates: the names of the directories that are still to be visited, in each directory of the
+/// present path. Blocks: for the file system, also for one that is mounted and hangs.
+void walk(const host_tree& tree, const walk_visitor& visitor);
+
+/// The same, within the mount of the root, and without stores.
 template <class Visit, class Skip>
-walk_errors walk(const host_tree& tree, Visit visit, Skip skip) {
+walk_errors walk(const host_tree& tree, Visit visit, Skip /*skip*/) {
     walk_errors errors;
-    const auto failed = [&](const std::string& path) {
-        if (errors.directories++ == 0) errors.first = path;
-    };
-    const auto root = io::path_handle::open(tree.root(), ".", io::confinement::beneath_one_mount_no_symlinks);
-    if (not root) {
-        failed({});
-        return errors;
-    }
-    std::vector<std::string> unseen{std::string()};
-    while (not unseen.empty()) {
-        const std::string here = std::move(unseen.back());
-        unseen.pop_back();
-        const auto listed = io::directory_handle::open(*root, here.empty() ? std::string(".") : here);
-        if (not listed) {
-            // Removed meanwhile, or on another file system.
-            if (listed.error().code() != ENOENT and listed.error().code() != EXDEV) failed(here);
-            continue;
-        }
-        const auto wanted = io::stat_fields::type | io::stat_fields::inode;
-        const auto done = for_each_entry(*listed, wanted, [&](const io::directory_entry& each) {
-            if (is_stream_store(each.name)) return skip(here);
-            const std::string path = join_path(here, each.name);
-            const bool is_directory = each.type == io::file_type::directory;
-            if (is_directory or each.type == io::file_type::regular)
-                visit(walked_entry{.directory = *listed, .entry = each, .path = path});
-            if (is_directory) unseen.push_back(path);
-        });
-        if (not done) failed(here);
-    }
+    walk(tree, walk_visitor{.file = std::move(visit),
+                            .store = [](const walked_entry&) {},
+                            .failed =
+                                [&](const std::string& path, const error&) {
+                                    if (errors.directories++ == 0) errors.first = path;
+                                }});
     return errors;
 }
 

@@ -1,20 +1,51 @@
 #include "sluice/vfs/host/stream/stream_check.hpp"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
+#include "sluice/io/path/confined_open.hpp"
 #include "sluice/io/path/xattr.hpp"
-#include "sluice/vfs/host/host_walk.hpp"
+#include "sluice/vfs/host/stream/stream_move.hpp"
+#include "sluice/vfs/path.hpp"
 
 namespace sluice::vfs {
 namespace {
 
-constexpr std::string_view removed_suffix = ".removed";
 constexpr io::confinement limit = io::confinement::beneath_one_mount_no_symlinks;
+
+// ENOENT: a server, or another check, was faster.
+std::expected<void, std::string> outcome_of(const error& why) {
+    return std::unexpected(why.code() == ENOENT ? std::string() : why.message());
+}
+
+result<io::handle> open_walked(const walked_entry& at) {
+    const auto opened =
+        io::open_at(io::anchor_directory{.descriptor = at.directory.descriptor(),
+                                         .limit = io::confinement::beneath_no_symlinks},
+                    io::terminated_path(at.entry.name), {.flags = O_PATH | O_NOFOLLOW, .operation = "open"});
+    if (not opened) return failure(opened.error());
+    return io::handle({.descriptor = *opened, .kind = io::handle_kind::path});
+}
+
+// Errors: those that may hide a reference.
+result<std::optional<stream_record>> reference_of(const walked_entry& at) {
+    std::array<std::byte, stream_record_bytes> storage;
+    const bool is_root = at.entry.name == ".";
+    const auto bytes =
+        is_root ? io::fetch_xattr(at.directory, streams_attribute, storage)
+                : io::fetch_xattr_at(at.directory, at.entry.name.data(), streams_attribute, storage);
+    if (not bytes) {
+        const int code = bytes.error().code();
+        if (code == EACCES or code == EPERM or code == EIO) return failure(bytes.error());
+        return std::nullopt;
+    }
+    const auto record = decode_stream_record(*bytes);
+    if (not record or record->kind != stream_record_kind::reference) return std::nullopt;
+    return record;
+}
 
 }  // namespace
 
@@ -23,189 +54,322 @@ stream_check::stream_check(host_volume& volume, const stream_check_options& opti
     : tree_(volume.tree()), options_(options), report_(std::move(report)) {}
 
 result<stream_check_result> stream_check::run() {
-    auto store = stream_store(tree_).open_root();
-    if (not store and store.error() != std::errc::no_such_file_or_directory) return failure(store.error());
-    if (store) {
-        store_ = std::move(*store);
-        // Before the references: the directory of a new one is created after the reference.
-        if (const auto listed = list_directories(); not listed) return failure(listed.error());
-    }
-    find_references();
-    check_references();
+    if (const auto opened = open_store(); not opened) return failure(opened.error());
+    // Before the references: the directory of a new one is created after the reference.
+    if (store_.is_valid()) list_directories();
+    walk(tree_, {.file = [&](const walked_entry& at) { record_reference(at); },
+                 .store = [&](const walked_entry& at) { check_nested_store(at); },
+                 .failed = [&](const std::string& path, const error& why) { record_unreadable(path, why); },
+                 .crosses_mounts = true});
+    check_copies();
     check_directories();
     return result_;
 }
 
-result<void> stream_check::list_directories() {
-    const auto listed = io::directory_handle::open(store_, ".");
-    if (not listed) return failure(listed.error());
-    std::vector<std::string> groups;
-    const auto all = for_each_entry(*listed, io::stat_fields::none,
-                                    [&](const io::directory_entry& each) { groups.emplace_back(each.name); });
-    if (not all) return failure(all.error());
-    for (const std::string& group : groups) {
-        const bool is_lost = group == lost_streams_name;
-        const auto in_group = io::directory_handle::open(store_, group);
-        if (not in_group) return failure(in_group.error());
-        const auto done =
-            for_each_entry(*in_group, io::stat_fields::modified, [&](const io::directory_entry& each) {
-                const bool is_being_removed = is_lost and each.name.ends_with(removed_suffix);
-                const std::size_t suffix = is_being_removed ? removed_suffix.size() : 0;
-                const auto id = stream_id::parse(each.name.substr(0, each.name.size() - suffix));
-                if (not id) return;
-                stored_.push_back({.id = *id,
-                                   .modified = time_of(each.status.modified),
-                                   .is_lost = is_lost,
-                                   .is_being_removed = is_being_removed});
-            });
-        if (not done) return failure(done.error());
-    }
+result<void> stream_check::open_store() {
+    auto store = stream_store(tree_).open_root();
+    device_ = tree_.root_device;
+    if (not store and store.error() == std::errc::no_such_file_or_directory) return {};
+    if (not store) return failure(store.error());
+    const auto status = io::status_of(*store, io::stat_fields::inode);
+    if (not status) return failure(status.error());
+    device_ = status->device;
+    store_ = std::move(*store);
     return {};
 }
 
-void stream_check::find_references() {
-    const auto visit = [&](const walked_entry& at) {
-        std::array<std::byte, stream_record_bytes> storage;
-        const auto bytes = io::fetch_xattr_at(at.directory, at.entry.name.data(), streams_attribute, storage);
-        if (not bytes) {
-            const int code = bytes.error().code();
-            if (code == EACCES or code == EIO) ++result_.unreadable;
-            return;
-        }
-        const auto record = decode_stream_record(*bytes);
-        if (not record or record->kind != stream_record_kind::reference) return;
-        auto& files = references_[record->id];
-        // A file with several names counts once.
-        const io::file_status& status = at.entry.status;
-        const auto is_known = std::ranges::any_of(files, [&](const referring_file& each) {
-            return each.inode == status.inode and each.device == status.device;
-        });
-        if (is_known) return;
-        files.push_back({.path = at.path, .inode = status.inode, .device = status.device});
-        ++result_.referring_files;
-    };
-    // The streams of a nested store are found by way of the files that refer to them.
-    const walk_errors errors = walk(tree_, visit, [](const std::string&) {});
-    result_.unreadable += errors.directories;
-    result_.first_unreadable = errors.first;
+void stream_check::list_directories() {
+    const std::string name(stream_store_name);
+    list_store(store_, {.streams =
+                            [&](const listed_streams& each) {
+                                stored_streams& known = stored_[each.id];
+                                if (each.is_lost) {
+                                    known.lost_since = time_of(each.modified);
+                                    (each.is_being_removed ? known.is_being_removed : known.is_lost) = true;
+                                } else {
+                                    known.is_in_group = true;
+                                    ++result_.directories;
+                                }
+                                // A lookup prefers the directory that is not in `lost`.
+                                if (each.is_lost and known.is_in_group) return;
+                                known.mark = each.mark;
+                                known.stream_owner = each.stream_owner;
+                            },
+                        .stray = [&](const std::string& path) { record_stray(join_path(name, path)); },
+                        .failed = [&](const std::string& path,
+                                      const error& why) { record_unreadable(join_path(name, path), why); }});
 }
 
-void stream_check::record(bool is_repaired, const std::string& what) {
-    report_(what);
-    if (not options_.repairs) return;
-    ++(is_repaired ? result_.repaired : result_.failed);
+// --- references
+
+// Returns false for a further name of a file.
+bool stream_check::is_counted_once(const walked_entry& at) {
+    const io::file_status& status = at.entry.status;
+    if (status.type != io::file_type::regular or status.links == 1) return true;
+    return visited_.emplace(status.device, status.inode).second;
 }
 
-void stream_check::check_references() {
-    for (const auto& [id, files] : references_)
-        for (const referring_file& file : files) {
-            // Those on other file systems have stores of their own.
-            if (file.device != tree_.root_device) continue;
-            // The original may be in a directory that could not be searched.
-            check_file(id, file, files.size() == 1 and result_.unreadable == 0);
-        }
+// As a server decides which file may use the streams. A reference that it ignores must not keep
+// them: every user who has read one could keep the streams of another user.
+stream_check::relation stream_check::relation_of(const stored_streams& streams,
+                                                 const stream_file& file) const {
+    const bool is_here = file.device == device_;
+    if (is_here and file.is_described_by(*streams.mark)) return relation::own;
+    const bool may_use = streams.mark->owner == file.user_id or streams.stream_owner == file.user_id;
+    if (not may_use) return relation::foreign;
+    return is_here ? relation::copy : relation::copy_elsewhere;
 }
 
-void stream_check::check_file(const stream_id& id, const referring_file& file, bool is_claimable) {
-    const auto open = tree_.open_exactly(file.path, follow_links::no);
-    if (not open) return;  // renamed or removed in between
-    const auto reference = load_stream_record(*open);
-    if (not reference or not*reference or (*reference)->id != id) return;
-    const auto facts = stream_file::of(*open);
-    if (not facts) return;
-    const stream_store store(tree_);
-    auto found = store.find(*open, *facts, id);
-    if (not found or not*found) return;  // its last large stream was removed, or is not readable
-    stream_directory& streams = **found;
-    if (not streams.is_own() and streams.mark().owner != facts->user_id) {
-        ++result_.foreign;
-        report_(file.path + ": refers to streams of another owner");
+void stream_check::record_reference(const walked_entry& at) {
+    const auto reference = reference_of(at);
+    if (not reference) {
+        // A directory is reported when it cannot be listed, which needs the same right.
+        if (at.entry.type != io::file_type::directory or reference.error().code() != EACCES)
+            record_unreadable(at.path, reference.error());
         return;
     }
-    if (not streams.is_own()) {
+    if (not*reference or not is_counted_once(at)) return;
+    ++result_.referring_files;
+    const auto found = stored_.find((*reference)->id);
+    if (found == stored_.end()) return;  // in another store, or new, or without streams
+    stored_streams& streams = found->second;
+    const auto open = open_walked(at);
+    const auto file = open ? stream_file::of(*open) : result<stream_file>(failure(open.error()));
+    // Renamed in between, or the owner is not known.
+    if (not file or not streams.mark) {
+        streams.is_referenced = true;
+        return;
+    }
+    const relation is = relation_of(streams, *file);
+    streams.has_own |= is == relation::own;
+    streams.has_copies |= is == relation::copy;
+    streams.is_referenced |= is != relation::foreign;
+    if (is != relation::foreign or file->device != device_) return;
+    ++result_.foreign;
+    report_(shown(at.path) + ": refers to streams of another owner");
+}
+
+// --- copied and restored files
+
+// In a second walk, because only after the first is it known whether the original exists.
+void stream_check::check_copies() {
+    bool has_copies = false;
+    for (const auto& [id, each] : stored_)
+        has_copies |= each.has_copies;
+    if (not has_copies) return;
+    visited_.clear();
+    walk(tree_, {.file = [&](const walked_entry& at) { check_copy(at); },
+                 .store = [](const walked_entry&) {},
+                 .failed = [](const std::string&, const error&) {},
+                 .crosses_mounts = true});
+}
+
+void stream_check::check_copy(const walked_entry& at) {
+    const auto reference = reference_of(at);
+    const auto found = reference and * reference ? stored_.find((*reference)->id) : stored_.end();
+    if (found == stored_.end() or not found->second.has_copies or not is_counted_once(at)) return;
+    stored_streams& streams = found->second;
+    const auto open = open_walked(at);
+    const auto file = open ? stream_file::of(*open) : result<stream_file>(failure(open.error()));
+    if (not file or not streams.mark or relation_of(streams, *file) != relation::copy) return;
+    // The original may be in a directory that could not be searched.
+    if (streams.has_own or not may_remove()) {
         ++result_.copies;
-        bool is_repaired = false;
-        if (options_.repairs)
-            is_repaired = is_claimable and streams.is_on_file_system_of_file()
-                              ? claim(*open, **reference, streams)
-                              : store.separate(*open, *facts, **reference, {.from = &streams}).has_value();
-        return record(is_repaired, file.path + ": copied or restored");
+        return report_(shown(at.path) + ": copied, and not changed since");
     }
-    if (store.count(*open, *facts, id) > 1) {
-        ++result_.split;
-        return report_(file.path + ": has streams in two stores");
-    }
-    const auto root = io::status_of(store_, io::stat_fields::inode);
-    const auto here = io::status_of(streams.store(), io::stat_fields::inode);
-    if (not here or (root and here->is_same_inode(*root))) return;
-    ++result_.nested;
-    const bool is_repaired = options_.repairs and move_to_root(streams);
-    record(is_repaired, file.path + ": streams are in another store");
+    streams.has_own = true;
+    settle(result_.restored, shown(at.path) + ": restored", [&] { return claim(at, found->first); });
 }
 
-// A restored file: the only one with this reference, but with another inode.
-bool stream_check::claim(const io::handle& file, const stream_record& reference, stream_directory& streams) {
-    const auto locked = io::directory_handle::open(streams.store(), ".");
-    if (not locked) return false;
+// The streams become those of this file. A further copy still refers to them.
+stream_check::repair stream_check::claim(const walked_entry& at, const stream_id& id) const {
+    const auto open = open_walked(at);
+    if (not open) return outcome_of(open.error());
+    const auto facts = stream_file::of(*open);
+    if (not facts) return outcome_of(facts.error());
+    auto streams = stream_store(tree_).find(*open, *facts, id);
+    if (not streams) return outcome_of(streams.error());
+    if (not*streams) return std::unexpected(std::string());
+    const auto locked = io::directory_handle::open((*streams)->store(), ".");
+    if (not locked) return outcome_of(locked.error());
     lock_streams(*locked);
-    const auto present = load_stream_record(file);
-    if (not present or *present != reference) return true;  // a server was faster
-    if (not streams.claim()) return false;
-    stream_record own = streams.mark();
+    const auto present = load_stream_record(*open);
+    if (not present) return outcome_of(present.error());
+    const auto may_use = (*streams)->may_be_used();
+    if (not may_use) return outcome_of(may_use.error());
+    const bool is_wanted = *present and (*present)->kind == stream_record_kind::reference and
+                           (*present)->id == id and (*streams)->is_on_file_system_of_file() and
+                           not(*streams)->is_own() and * may_use;
+    if (not is_wanted) return std::unexpected(std::string());  // a server was faster
+    if (const auto claimed = (*streams)->claim(); not claimed) return outcome_of(claimed.error());
+    stream_record own = (*streams)->mark();
     own.kind = stream_record_kind::reference;
-    return store_stream_record(file, own, record_storing::replace).has_value();
+    const auto stored = store_stream_record(*open, own, record_storing::replace);
+    return stored ? repair() : outcome_of(stored.error());
 }
 
-bool stream_check::move_to_root(const stream_directory& streams) {
+// --- nested stores
+
+// Servers find the streams of a file only in the store of the root and in those of the directories
+// above it, so a file that is moved out of a nested share would lose them.
+void stream_check::check_nested_store(const walked_entry& at) {
+    if (at.entry.name != stream_store_name or at.entry.status.device != device_) return;
+    // On another mount, even of the same file system, nothing can be moved from there.
+    if (at.is_beyond_mount or at.path == stream_store_name) return;
+    const auto store = stream_store::open_nested(at.directory);
+    if (not store) {
+        // EACCES: not created by this server.
+        const int code = store.error().code();
+        if (code != ENOENT and code != EACCES) record_unreadable(at.path, store.error());
+        return;
+    }
+    const std::string path = at.path;
+    std::vector<listed_streams> all;
+    list_store(*store, {.streams = [&](const listed_streams& each) { all.push_back(each); },
+                        .stray = [&](const std::string& stray) { record_stray(join_path(path, stray)); },
+                        .failed = [&](const std::string& group,
+                                      const error& why) { record_unreadable(join_path(path, group), why); }});
+    for (const listed_streams& each : all)
+        if (not each.is_being_removed) check_nested(*store, path, each);
+    if (options_.repairs) (void)stream_store(tree_).remove_empty(at.directory);
+}
+
+void stream_check::check_nested(const io::path_handle& store, const std::string& path,
+                                const listed_streams& each) {
+    const std::string group(each.is_lost ? lost_streams_name : std::string_view(stream_group_of(each.id)));
+    const std::string what = shown(join_path(path, join_path(group, each.id.text())));
+    const auto from = io::path_handle::open(store, group);
+    if (not from) return;  // removed in between
+    const auto to = store_.is_valid() ? io::path_handle::open(store_, group)
+                                      : result<io::path_handle>(failure({ENOENT, "open streams"}));
+    const auto ambiguous = to ? is_move_ambiguous(*from, *to, each.id) : result<bool>(false);
+    if (ambiguous and *ambiguous) {
+        ++result_.split;
+        return report_(what + ": " + std::string(stream_store_name) +
+                       " has streams of this ID, too; only those are used");
+    }
+    settle(result_.nested, what + ": in a nested directory",
+           [&] { return move_to_root(*from, group, each.id); });
+}
+
+stream_check::repair stream_check::move_to_root(const io::path_handle& from, std::string_view group,
+                                                const stream_id& id) {
     if (not store_.is_valid()) {
         auto made = stream_store(tree_).make_root();
-        if (not made) return false;
+        if (not made) return outcome_of(made.error());
         store_ = std::move(*made);
     }
-    const stream_id& id = streams.mark().id;
-    const std::string name = id.text();
-    const auto group = make_store_directory(store_, stream_group_of(id), {.kind = stream_record_kind::mark});
-    return group and
-           ::renameat(streams.above().descriptor(), name.c_str(), group->descriptor(), name.c_str()) == 0;
+    const auto to = make_store_directory(store_, group, {.kind = stream_record_kind::mark});
+    if (not to) return std::unexpected(to.error().message());
+    const auto moved = move_streams(from, *to, id);
+    return moved ? repair() : outcome_of(moved.error());
 }
 
-// Under another name first, so that no server moves it back while it is being removed.
-bool stream_check::remove_lost(const stored_directory& which) {
-    const std::string name = which.id.text();
+// --- directories
+
+void stream_check::check_directories() {
+    retire_unreferenced();
+    for (const auto& [id, each] : stored_) {
+        const std::string name = "lost/" + id.text();
+        if (each.is_being_removed)
+            settle(result_.due, name + ": not removed completely", [&] { return remove_lost(id, true); });
+        // One that a file refers to is found there, unless there is another one.
+        if (not each.is_lost or (each.is_referenced and not each.is_in_group)) continue;
+        ++result_.lost;
+        if (options_.now - each.lost_since < options_.lost_kept) continue;
+        settle(result_.due, name + ": without a file for too long",
+               [&] { return may_remove() ? remove_lost(id, false) : refusal(); });
+    }
+}
+
+void stream_check::retire_unreferenced() {
+    // Until the end, no server is between the creation of a directory with copies and its
+    // reference.
+    std::optional<io::directory_handle> locked;
+    if (options_.repairs and store_.is_valid()) {
+        auto opened = io::directory_handle::open(store_, ".");
+        if (opened) lock_streams(locked.emplace(std::move(*opened)));
+    }
+    for (const auto& [id, each] : stored_)
+        if (each.is_in_group and not each.is_referenced and not is_new(id))
+            settle(result_.unreferenced, id.text() + ": streams without a file",
+                   [&] { return may_remove() ? retire(id) : refusal(); });
+}
+
+stream_check::repair stream_check::refusal() {
+    return std::unexpected("not all files could be read");
+}
+
+// Created or changed since the check began, perhaps for a file that was visited before.
+bool stream_check::is_new(const stream_id& id) const {
+    const std::string path = join_path(stream_group_of(id), id.text());
+    const auto status = io::status_at(store_, path, io::follow::no, io::stat_fields::changed);
+    return not status or time_of(status->changed) > options_.now;
+}
+
+stream_check::repair stream_check::retire(const stream_id& id) const {
+    const auto group = io::path_handle::open(store_, stream_group_of(id), limit);
+    if (not group) return outcome_of(group.error());
+    // Without streams, there is nothing to keep.
+    if (::unlinkat(group->descriptor(), id.text().c_str(), AT_REMOVEDIR) == 0) return {};
+    const auto moved = move_to_lost(store_, id);
+    return moved ? repair() : outcome_of(moved.error());
+}
+
+stream_check::repair stream_check::remove_lost(const stream_id& id, bool is_being_removed) const {
+    const std::string name = id.text();
     const std::string removed = name + std::string(removed_suffix);
     const auto lost = io::path_handle::open(store_, lost_streams_name, limit);
-    if (not lost) return false;
-    if (not which.is_being_removed and
-        ::renameat(lost->descriptor(), name.c_str(), lost->descriptor(), removed.c_str()) != 0)
-        return false;
+    if (not lost) return outcome_of(lost.error());
+    if (not is_being_removed) {
+        // A server may have moved it back, and here again.
+        const auto status = io::status_at(*lost, name, io::follow::no, io::stat_fields::modified);
+        if (not status) return outcome_of(status.error());
+        if (options_.now - time_of(status->modified) < options_.lost_kept)
+            return std::unexpected(std::string());
+        if (::renameat(lost->descriptor(), name.c_str(), lost->descriptor(), removed.c_str()) != 0)
+            return outcome_of(error::with_path(errno, "rename", name));
+    }
     const auto directory = io::directory_handle::open(*lost, removed);
-    if (not directory) return false;
+    if (not directory) return outcome_of(directory.error());
     std::vector<std::string> names;
     (void)for_each_entry(*directory, io::stat_fields::none,
                          [&](const io::directory_entry& each) { names.emplace_back(each.name); });
     for (const std::string& each : names)
         (void)::unlinkat(directory->descriptor(), each.c_str(), 0);
-    return ::unlinkat(lost->descriptor(), removed.c_str(), AT_REMOVEDIR) == 0;
+    if (::unlinkat(lost->descriptor(), removed.c_str(), AT_REMOVEDIR) == 0) return {};
+    return outcome_of(error::with_path(errno, "remove", removed));
 }
 
-void stream_check::check_directories() {
-    for (const stored_directory& each : stored_) {
-        if (not each.is_lost) ++result_.directories;
-        const std::string name = each.id.text();
-        // A lost one that is used has been moved back by its lookup.
-        if (references_.contains(each.id) and not each.is_being_removed) continue;
-        if (each.is_lost) {
-            ++result_.lost;
-            const bool is_old = options_.now - each.modified >= options_.lost_kept;
-            if (options_.repairs and is_old and result_.unreadable == 0)
-                record(remove_lost(each), "lost/" + name + ": without a file for too long");
-            continue;
-        }
-        ++result_.unreferenced;
-        // A file in a directory that could not be searched may refer to it.
-        const bool may_move = options_.repairs and result_.unreadable == 0;
-        record(may_move and move_to_lost(store_, each.id), name + ": streams without a file");
+// --- reports
+
+template <class Repair>
+void stream_check::settle(std::uint64_t& problem, const std::string& what, Repair attempt) {
+    if (not options_.repairs) {
+        ++problem;
+        return report_(what);
     }
+    const repair done = attempt();
+    if (not done and done.error().empty()) return;
+    ++problem;
+    report_(done ? what : what + "; not repaired: " + done.error());
+    ++(done ? result_.repaired : result_.failed);
+}
+
+void stream_check::record_unreadable(const std::string& path, const error& why) {
+    ++result_.unreadable;
+    report_(shown(path) + ": cannot be read: " + why.message());
+}
+
+void stream_check::record_stray(const std::string& path) {
+    ++result_.strays;
+    report_(shown(path) + ": not a part of the store, which has only directories of IDs; move it elsewhere");
+}
+
+// A user chooses the length of a path.
+std::string stream_check::shown(const std::string& path) {
+    if (path.empty()) return ".";
+    return path.size() <= limits::path_bytes_max ? path : path.substr(0, limits::path_bytes_max) + "...";
 }
 
 }  // namespace sluice::vfs

@@ -244,6 +244,11 @@ result<io::path_handle> stream_store::open_root() const {
     return open_store(tree_.store_base());
 }
 
+result<io::path_handle> stream_store::open_nested(const io::path_handle& directory) {
+    const as_process now;
+    return open_store(directory);
+}
+
 result<io::path_handle> stream_store::make_root() const {
     const as_process now;
     return make_store(tree_.store_base());

@@ -191,6 +191,8 @@ public:
     [[nodiscard]] result<io::path_handle> open_root() const;
     /// The same; creates it if there is none.
     [[nodiscard]] result<io::path_handle> make_root() const;
+    /// Opens the store in an open directory. Errors: ENOENT.
+    [[nodiscard]] static result<io::path_handle> open_nested(const io::path_handle& directory);
     /// Finds the directory that a record names, whether the file may use it or not. Moves it only
     /// from `lost`.
     [[nodiscard]] result<std::optional<stream_directory>> find(const io::handle& file,
