@@ -36,14 +36,12 @@ constexpr std::uint32_t chunk_bytes_max = wire::copy_chunk_limits{}.chunk_bytes_
     return static_cast<std::uint64_t>(when.time_since_epoch().count());
 }
 
-[[nodiscard]] std::uint64_t end_of_token(const request& r, std::uint32_t wanted_ms) noexcept {
+[[nodiscard]] clock_source::steady_time end_of_token(const request& r, std::uint32_t wanted_ms) noexcept {
     std::chrono::milliseconds lifetime = limits::offload_token_lifetime_default;
     if (wanted_ms != 0)
         lifetime = std::min<std::chrono::milliseconds>(std::chrono::milliseconds(wanted_ms),
                                                        limits::offload_token_lifetime_max);
-    const auto end = r.host().clock().steady_now() + lifetime;
-    return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(end.time_since_epoch()).count());
+    return r.host().clock().steady_now() + lifetime;
 }
 
 // Returns whether the file is as it was after that many changes. Asks in this order, because a
