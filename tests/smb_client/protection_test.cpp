@@ -3,8 +3,18 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <expected>
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "sluice/smb/wire/create/create.hpp"
 #include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/ioctl.hpp"
+#include "sluice/smb/wire/file/write.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_offload.hpp"
 #include "sluice/smb/wire/message/compound.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
 #include "sluice/smb/wire/message/tree_connect.hpp"
@@ -157,6 +167,104 @@ TEST(share_that_requires_encryption, rejects_an_unencrypted_create_on_every_chan
         ASSERT_FALSE(plain);
         EXPECT_EQ(plain.error().status(), nt_status::access_denied);
     }
+}
+
+void add_encrypted_share(server_configuration& c) {
+    c.shares.push_back(c.shares.front());
+    c.shares.front().encryption = protection::required;
+    c.shares.back().name = "plain";
+}
+
+// A client that has opened a file of the encrypted share, and one of the other.
+class copying_client {
+public:
+    explicit copying_client(rig& in) : world_(in), client_(in) {
+        EXPECT_FALSE(client_.error);
+        auto connected = in.wait_for(tree::connect(*client_.session, "plain"));
+        EXPECT_TRUE(connected);
+        plain_ = connected->release();
+        source_ = open(*client_.tree, "source");
+        target_ = open(*plain_, "target");
+        static constexpr std::array<std::byte, 512> data{};
+        const smb::wire::write_args writing{.file = source_, .data = data};
+        EXPECT_TRUE(in.wait_for(
+            client_.connection->call(smb::wire::command::write, writing, request_of(*client_.tree, true))));
+    }
+
+    [[nodiscard]] nt_status copy_chunk(bool is_encrypted) {
+        const auto found =
+            control(*client_.tree, source_, smb::wire::control_code::srv_request_resume_key, {}, true);
+        if (not found) return found.error();
+        const auto key = smb::wire::decode_resume_key(*found);
+        std::vector<std::byte> room(56);
+        byte_writer writer{mutable_bytes(room)};
+        encode(writer, smb::wire::copy_chunk_request{.source = *key, .chunks = {{.length = 512}}});
+        return status_of(control(*plain_, target_, smb::wire::control_code::srv_copychunk_write,
+                                 *writer.finish(), is_encrypted));
+    }
+    [[nodiscard]] nt_status copy_by_token(bool is_encrypted) {
+        std::vector<std::byte> room(1024);
+        byte_writer reading{mutable_bytes(room)};
+        encode(reading, smb::wire::offload_read_request{.length = 512});
+        const auto read =
+            control(*client_.tree, source_, smb::wire::control_code::offload_read, *reading.finish(), true);
+        if (not read) return read.error();
+        const auto token = smb::wire::decode_offload_read_reply(*read)->token;
+        byte_writer writing{mutable_bytes(room)};
+        encode(writing, smb::wire::offload_write_request{.length = 512, .token = token});
+        return status_of(control(*plain_, target_, smb::wire::control_code::offload_write, *writing.finish(),
+                                 is_encrypted));
+    }
+
+private:
+    using output = std::expected<std::vector<std::byte>, nt_status>;
+
+    [[nodiscard]] static nt_status status_of(const output& of) {
+        return of ? nt_status::success : of.error();
+    }
+    [[nodiscard]] static request_options request_of(const tree& in, bool is_encrypted) {
+        auto how = in.request("copy");
+        how.must_seal = is_encrypted;
+        how.room_bytes = 2048;
+        return how;
+    }
+    [[nodiscard]] smb::wire::file_id open(const tree& in, const char* name) {
+        const std::string utf16 = smb::wire::utf16_of(name).value();
+        const smb::wire::create_args create{
+            .desired_access = smb::wire::file_generic_read | smb::wire::file_generic_write,
+            .share_access = smb::wire::share_access(7),
+            .disposition = smb::wire::create_disposition::open_if,
+            .name = std::as_bytes(std::span(utf16))};
+        const auto opened = world_.wait_for(
+            client_.connection->call(smb::wire::command::create, create, in.request("create")));
+        EXPECT_TRUE(opened);
+        return smb::wire::decode_create_reply(*smb::wire::message_view::of(opened->message))->file;
+    }
+    [[nodiscard]] output control(const tree& in, const smb::wire::file_id& file, smb::wire::control_code code,
+                                 bytes_view input, bool is_encrypted) {
+        const smb::wire::ioctl_args asked{
+            .code = code, .file = file, .output_bytes_max = 1024, .input = input};
+        const auto answered = world_.wait_for(
+            client_.connection->call(smb::wire::command::ioctl, asked, request_of(in, is_encrypted)));
+        if (not answered) return std::unexpected(answered.error().status());
+        const auto reply = smb::wire::decode_ioctl_reply(*smb::wire::message_view::of(answered->message));
+        return std::vector<std::byte>(reply->output.begin(), reply->output.end());
+    }
+
+    rig& world_;
+    logged_on client_;
+    std::unique_ptr<tree> plain_;
+    smb::wire::file_id source_{};
+    smb::wire::file_id target_{};
+};
+
+TEST(share_that_requires_encryption, is_the_source_of_copies_to_others_by_encrypted_requests_only) {
+    rig world(add_encrypted_share);
+    copying_client client(world);
+    EXPECT_EQ(client.copy_chunk(false), nt_status::not_supported);
+    EXPECT_EQ(client.copy_chunk(true), nt_status::success);
+    EXPECT_EQ(client.copy_by_token(false), nt_status::invalid_token);
+    EXPECT_EQ(client.copy_by_token(true), nt_status::success);
 }
 
 TEST(tree_connect, that_is_neither_signed_nor_encrypted_ends_a_connection_of_smb_3_1_1) {

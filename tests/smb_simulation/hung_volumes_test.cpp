@@ -4,11 +4,15 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <semaphore>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "sluice/base/gate_testing.hpp"
+#include "sluice/smb/wire/file/change_notify.hpp"
 #include "sluice/smb/wire/file/flush.hpp"
+#include "sluice/smb/wire/message/logoff.hpp"
 #include "sluice/vfs/memory/memory_volume.hpp"
 #include "tests/smb_simulation/clients/asking_client.hpp"
 #include "tests/smb_simulation/world/server_on_loops.hpp"
@@ -26,7 +30,10 @@ using gate = gate_for_testing;
 
 constexpr int calls_per_share = 8;
 
-/// A volume in memory whose lookups pass a gate. Its calls never run on a loop.
+const std::string hung_prefix = "hung";
+
+/// A volume in memory whose lookups of names that begin with "hung" pass a gate. Its calls never
+/// run on a loop.
 class hung_volume final : public vfs::volume {
 public:
     hung_volume(io::io_multiplexer& loop, const clock_source& clock, gate& at)
@@ -41,14 +48,15 @@ public:
     [[nodiscard]] result<vfs::volume_space> space() noexcept override { return inner_.space(); }
     [[nodiscard]] result<vfs::node_ptr> find(std::string_view path,
                                              vfs::follow_links links) noexcept override {
-        gate_.pass();
+        if (path.starts_with(hung_prefix)) gate_.pass();
         return inner_.find(path, links);
     }
     [[nodiscard]] result<vfs::node_ptr> create(std::string_view path,
                                                const vfs::creation_request& wanted) noexcept override {
-        gate_.pass();
+        if (path.starts_with(hung_prefix)) gate_.pass();
         return inner_.create(path, wanted);
     }
+    [[nodiscard]] vfs::change_feed* changes() noexcept override { return inner_.changes(); }
     void serve_on(std::span<io::io_multiplexer* const> loops) override { inner_.serve_on(loops); }
 
 private:
@@ -68,7 +76,7 @@ constexpr std::size_t hung_shares = 8;
 void hang(server_on_loops& served, std::uint16_t number, const std::string& share, gate& at) {
     const auto loop = make_client_loop();
     asking_client one(*loop, served.connect_from_thread(number), served.clock(), share, number);
-    const std::string name = wire::utf16_of("f").value();
+    const std::string name = wire::utf16_of(hung_prefix).value();
     for (int i = 0; i != 2 * calls_per_share; ++i)
         one.put_unawaited(command::create, wire::create_args{.desired_access = wire::file_all_access,
                                                              .disposition = wire::create_disposition::open_if,
@@ -127,6 +135,63 @@ TEST(server_on_several_loops, serves_a_share_while_all_threads_of_eight_others_h
         });
     served.serve(std::move(clients));
 }
+
+// Watches a directory when no thread of the share is free, and cancels that: it cannot take effect
+// before there is a watch. The end of the session and of the connection do not wait for that.
+void leave_cancelled_watch(server_on_loops& served, bool logs_off, std::binary_semaphore& is_open, gate& at) {
+    const auto loop = make_client_loop();
+    asking_client one(*loop, served.connect_from_thread(1), served.clock(), "hung", 1);
+    ASSERT_EQ(one.create("d", {.desired_access = wire::file_all_access,
+                               .disposition = wire::create_disposition::open_if,
+                               .options = wire::create_options::directory_file}),
+              nt_status::success);
+    is_open.release();
+    at.await(calls_per_share);
+    one.put_unawaited(
+        command::change_notify,
+        wire::change_notify_args{
+            .output_bytes_max = 1000, .file = one.file(), .filter = wire::completion_filter::file_name});
+    one.put_cancel_of_last();
+    one.flush();
+    if (logs_off) {
+        EXPECT_EQ(one.answer_to(command::logoff, wire::logoff_args{}), nt_status::success);
+    }
+    one.close_connection();
+    while (served.server().gauges().connections != 1)
+        std::this_thread::yield();
+}
+
+class server_with_hung_share : public testing::TestWithParam<bool> {};
+
+TEST_P(server_with_hung_share, ends_the_connection_of_a_cancelled_change_notify_that_has_no_thread) {
+    gate shut;
+    std::binary_semaphore is_open(0);
+    std::shared_ptr<vfs::fs_domain> domain;
+    server_on_loops served(2, [&](io::io_multiplexer& loop, clock_source& clock) {
+        server_on_loops::shares all(1);
+        all.front().name = "hung";
+        all.front().volume = std::make_shared<hung_volume>(loop, clock, shut);
+        domain = all.front().volume->domain().shared_from_this();
+        return all;
+    });
+    std::vector<std::function<void()>> clients;
+    clients.emplace_back([&] {
+        is_open.acquire();
+        hang(served, 10, "hung", shut);
+    });
+    clients.emplace_back([&] {
+        leave_cancelled_watch(served, GetParam(), is_open, shut);
+        shut.open();
+    });
+    served.serve(std::move(clients));
+    // The last calls destroy nodes. They hold the volume, which must not outlive its loop.
+    for (auto now = domain->figures(); now.queued + now.running != 0; now = domain->figures())
+        std::this_thread::yield();
+}
+
+INSTANTIATE_TEST_SUITE_P(session, server_with_hung_share, testing::Bool(), [](const auto& how) {
+    return how.param ? "that_logs_off" : "that_loses_its_connection";
+});
 
 }  // namespace
 }  // namespace sluice::smb_simulation

@@ -93,6 +93,26 @@ TEST_F(quotas, a_user_with_too_many_sessions_is_not_treated_like_a_password_gues
     EXPECT_LT(where_.clock.steady_now() - before, std::chrono::milliseconds(50));
 }
 
+TEST_F(quotas, a_session_outlives_a_logon_that_would_replace_it_but_has_no_room) {
+    std::vector<compliant_client*> all;
+    for (std::size_t i = 0; i != bound / 2; ++i)
+        all.push_back(&log_on("greedy"));
+    wire::file_id file{};
+    ASSERT_EQ(open(*all.front(), "f", false, &file), nt_status::success);
+    const auto log_on_again = [&] {
+        compliant_client& again = connect();
+        again.replace_session(all.front()->stands().session);
+        return again.log_on("greedy", "p");
+    };
+    ASSERT_EQ(log_on_again(), nt_status::insufficient_resources);
+    EXPECT_EQ(lock(*all.front(), file, 0), nt_status::success) << "with its open";
+    EXPECT_EQ(open(*all.front(), "other"), nt_status::success);
+    // With room for the new session, the old one ends.
+    all.back()->close_connection();
+    EXPECT_EQ(log_on_again(), nt_status::success);
+    EXPECT_EQ(open(*all.front(), "more"), nt_status::user_session_deleted);
+}
+
 TEST_F(quotas, opens_of_a_user_are_rejected_while_others_can_open) {
     compliant_client& greedy = log_on("greedy");
     compliant_client& honest = log_on("honest");

@@ -1,4 +1,5 @@
 #include "sluice/smb/wire/file/close.hpp"
+#include "sluice/smb/wire/file/oplock_break.hpp"
 #include "sluice/smb/wire/file/query_info.hpp"
 #include "sluice/smb/wire/file/set_info.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
@@ -38,6 +39,24 @@ protected:
             .input = *writer.finish()};
         return client().call(command::set_info, asked).status();
     }
+    // A CREATE for a lease that caches reads and the handle.
+    static smb::wire::create_args leased(smb::wire::share_access share) {
+        auto how = compliant_client::for_everything();
+        how.share_access = share;
+        how.desired_access = smb::wire::file_generic_read;
+        how.oplock_level = smb::wire::oplock_level::lease;
+        how.contexts.lease.emplace(smb::wire::lease{
+            .key = {}, .state = smb::wire::lease_state::read | smb::wire::lease_state::handle});
+        how.contexts.lease->key.bytes[0] = std::byte{1};
+        return how;
+    }
+    std::unique_ptr<compliant_client> other_client() {
+        auto other = std::make_unique<compliant_client>(where_, 2);
+        EXPECT_EQ(other->log_on("u", "p"), nt_status::success);
+        EXPECT_EQ(other->connect_tree("files"), nt_status::success);
+        return other;
+    }
+    bool has_break() { return client().is_answered(smb::wire::notification_message_id); }
     static smb::wire::create_args opening() {
         auto how = compliant_client::for_everything();
         how.disposition = create_disposition::open;
@@ -119,6 +138,69 @@ TEST_F(streams, that_are_renamed_keep_their_lease) {
     EXPECT_EQ(try_create("f:first", leased), nt_status::invalid_parameter) << "another stream";
     EXPECT_EQ(close(client().create("f:first")), nt_status::success);
     EXPECT_EQ(try_create("f:first", leased), nt_status::invalid_parameter);
+}
+
+// A sharing violation breaks the handle caching of the stream that is opened: OPEN_BREAK_H of
+// Open.Stream.Oplock ([MS-FSA] 2.1.5.1.2).
+TEST_F(streams, whose_sharing_is_violated_wait_for_the_holder_of_a_lease_to_close_them) {
+    const auto held = client().create("f:first", leased(smb::wire::share_access::none));
+    const auto other = other_client();
+    const std::uint64_t waiting = other->send_create("f:first", opening());
+    EXPECT_TRUE(has_break());
+    EXPECT_EQ(close(held), nt_status::success);
+    EXPECT_EQ(other->answer_to(waiting).status(), nt_status::success);
+}
+
+TEST_F(streams, whose_sharing_is_violated_wait_for_the_holder_of_a_batch_oplock_to_close_them) {
+    auto how = compliant_client::for_everything();
+    how.share_access = smb::wire::share_access::none;
+    how.oplock_level = smb::wire::oplock_level::batch;
+    const auto held = client().create("f:first", how);
+    ASSERT_EQ(held.oplock_level, smb::wire::oplock_level::batch);
+    const auto other = other_client();
+    const std::uint64_t waiting = other->send_create("f:first", opening());
+    EXPECT_TRUE(has_break());
+    EXPECT_EQ(close(held), nt_status::success);
+    EXPECT_EQ(other->answer_to(waiting).status(), nt_status::success);
+}
+
+// The oplocks of other streams stay, also if an open of them is what conflicts.
+TEST_F(streams, that_deny_deletion_keep_their_lease_when_their_file_is_opened_for_deletion) {
+    const auto held = client().create("f:first", leased(smb::wire::share_access::read));
+    const auto other = other_client();
+    EXPECT_EQ(other->try_create("f", opening()), nt_status::sharing_violation);
+    EXPECT_FALSE(has_break());
+    EXPECT_EQ(close(held), nt_status::success);
+    EXPECT_EQ(other->try_create("f", opening()), nt_status::success);
+}
+
+TEST_F(streams, that_deny_deletion_leave_the_lease_of_a_file_that_is_open_for_deletion) {
+    auto how = leased(compliant_client::for_everything().share_access);
+    how.desired_access = smb::wire::file_generic_read | smb::wire::access_mask::delete_object;
+    const auto held = client().create("f", how);
+    EXPECT_EQ(close(client().create("f:first")), nt_status::success);
+    const auto other = other_client();
+    auto denying = opening();
+    denying.share_access = smb::wire::share_access::read | smb::wire::share_access::write;
+    EXPECT_EQ(other->try_create("f:first", denying), nt_status::sharing_violation);
+    EXPECT_FALSE(has_break());
+    EXPECT_EQ(close(held), nt_status::success);
+    EXPECT_EQ(other->try_create("f:first", denying), nt_status::success);
+}
+
+// The conflict is with a stream, and the lease is one of the file that is opened: it is broken.
+TEST_F(streams, that_deny_deletion_do_not_keep_the_lease_of_their_file_from_being_broken) {
+    const auto denying = leased(smb::wire::share_access::read);
+    auto plain = denying;
+    plain.oplock_level = smb::wire::oplock_level::none;
+    plain.contexts.lease.reset();
+    const auto stream = client().create("f:first", plain);
+    (void)client().create("f", leased(compliant_client::for_everything().share_access));
+    const auto other = other_client();
+    const std::uint64_t waiting = other->send_create("f", opening());
+    EXPECT_TRUE(has_break());
+    EXPECT_EQ(other->answer_to(waiting).status(), nt_status::sharing_violation);
+    EXPECT_EQ(close(stream), nt_status::success);
 }
 
 TEST_F(streams, are_never_directories) {

@@ -7,7 +7,9 @@
 #include <atomic>
 #include <memory>
 #include <semaphore>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 
@@ -46,6 +48,10 @@ protected:
                         return needed_;
                     },
                 .within = within_};
+    }
+    static bool is_called(const reload_requests& by, const std::string& path) {
+        const std::vector<std::string> all = by.unanswered();
+        return std::ranges::find(all, path) != all.end();
     }
     void run_until_reloads(std::size_t count) {
         while (found_.size() < count)
@@ -118,6 +124,49 @@ TEST_F(reloads, are_repeated_when_a_file_system_answers_that_was_needed) {
     EXPECT_TRUE(found_[1].answered.contains("hung"));
 }
 
+// The file system of "hung" answers during the second reload, which "other" keeps in progress. What
+// it answers belongs to the first reload, which is over. The third one asks it again.
+TEST_F(reloads, do_not_use_an_answer_to_an_earlier_reload) {
+    auto how = actions();
+    how.read = [] { return reload_requests::read_options(options_of({"hung", "other"})); };
+    const auto delays_other = std::make_shared<std::atomic<bool>>(false);
+    const auto other = std::make_shared<std::counting_semaphore<>>(0);
+    how.find_root = [=, hang = hang_, calls = calls_](const std::string& path) -> std::optional<share_root> {
+        if (path == "other") {
+            if (*delays_other) other->acquire();
+            return share_root{.device = 1, .inode = 1, .is_directory = true};
+        }
+        const int number = ++*calls;
+        hang->acquire();
+        return share_root{.device = 1, .inode = static_cast<std::uint64_t>(number), .is_directory = true};
+    };
+    how.within = std::chrono::milliseconds(500);
+    needed_ = {"hung"};
+    reload_requests requests(*loop_, how);
+    requests.add();
+    run_until_reloads(1);
+    ASSERT_FALSE(found_[0].answered.contains("hung"));
+    while (calls_->load() == 0)
+        std::this_thread::yield();
+
+    *delays_other = true;
+    requests.add();
+    while (not is_called(requests, "other"))
+        std::this_thread::yield();
+    hang_->release(1);
+    while (is_called(requests, "hung"))
+        std::this_thread::yield();
+    *delays_other = false;
+    other->release(1);
+    run_until_reloads(2);
+    EXPECT_FALSE(found_[1].answered.contains("hung")) << "the answer was to the first reload";
+
+    hang_->release(10);
+    run_until_reloads(3);
+    ASSERT_TRUE(found_[2].answered.contains("hung"));
+    EXPECT_EQ(found_[2].answered.at("hung")->inode, 2U);
+}
+
 TEST_F(reloads, are_merged_while_one_is_in_progress) {
     within_ = std::chrono::hours(1);
     reload_requests requests(*loop_, actions());
@@ -145,6 +194,7 @@ TEST_F(reloads, have_no_effect_after_the_end) {
 }
 
 TEST_F(reloads, report_a_configuration_that_cannot_be_read) {
+    within_ = std::chrono::hours(1);
     auto how = actions();
     how.read = [] { return reload_requests::read_options(std::unexpected("line 3: no such setting")); };
     reload_requests requests(*loop_, std::move(how));

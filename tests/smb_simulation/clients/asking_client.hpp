@@ -19,6 +19,7 @@
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
+#include "sluice/smb/wire/message/cancel.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 #include "tests/smb_simulation/clients/simulated_client.hpp"
 
@@ -124,6 +125,8 @@ public:
     void put_unawaited(smb::wire::command code, const Args& args) {
         put(code, args);
     }
+    /// Encodes a CANCEL of the request that was encoded last, by its message ID.
+    void put_cancel_of_last() { put(smb::wire::command::cancel, smb::wire::cancel_args{}); }
     void flush() { EXPECT_TRUE(io::sync_wait(loop_, send())); }
     /// Receives replies until that many are left to come.
     void await_all_but(std::uint64_t left) {
@@ -154,7 +157,10 @@ private:
         last_reply_.assign(message.bytes().begin(), message.bytes().end());
         status_ = header.status;
     }
-    void adjust(smb::wire::header& header) override { header.credits = 64; }
+    void adjust(smb::wire::header& header) override {
+        header.credits = 64;
+        if (header.command == smb::wire::command::cancel) header.message_id = next_message_id_ - 1;
+    }
 
     io::io_multiplexer& loop_;
     bool is_bound_ = true;

@@ -177,8 +177,10 @@ nt_status compliant_client::authenticate(std::string_view user, std::string_view
         }
         const auto* const next = std::get_if<auth::step_continue>(&step);
         if (next == nullptr) return nt_status::success;
-        said = call(command::session_setup,
-                    wire::session_setup_args{.flags = how, .security_blob = next->token});
+        said =
+            call(command::session_setup, wire::session_setup_args{.flags = how,
+                                                                  .previous_session_id = previous_session_id_,
+                                                                  .security_blob = next->token});
         transcript.add(*bytes_view(last_sent_).from(wire::frame_prefix_bytes));
         if (token.empty()) first_of_authentication_ = last_sent_;
         const bool goes_on = said.status() == nt_status::more_processing_required;

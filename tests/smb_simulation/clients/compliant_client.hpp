@@ -46,6 +46,8 @@ public:
 
     /// Sets up a session, or authenticates the present one again. Without a user: anonymously.
     smb::wire::nt_status log_on(std::string_view user, std::string_view password);
+    /// The next logons name this session as their previous one; 0: none.
+    void replace_session(std::uint64_t id) noexcept { previous_session_id_ = id; }
     /// Sends only the first token of an authentication. Afterwards the session id is known.
     smb::wire::nt_status begin_logon();
     /// Starts a session and leaves it unfinished. Returns the status of the reply.

@@ -86,11 +86,13 @@ using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
 }
 
 // Requests of one open that come before there is a watch begin it in turn: the first one
-// decides what is watched.
+// decides what is watched. Changes are collected from then on, also if that request is cancelled
+// ([MS-FSA] 2.1.5.11, 2.1.5.20), so a CANCEL takes effect once there is a watch.
 [[nodiscard]] io::task<nt_status> find_watch(request& r, std::shared_ptr<open> of,
                                              const wire::change_notify_args& args) {
     ENSURE(of->file != nullptr and of->is_directory(), "a directory is watched");
     if (watch_of(*of) != nullptr) co_return nt_status::success;
+    const cancel_deferral until_watched(r);
     change_turn turn(r, of->watch_begins);
     if (not turn.is_taken()) {
         const nt_status refused = co_await turn.wait();

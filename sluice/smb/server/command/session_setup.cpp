@@ -81,8 +81,9 @@ constexpr std::size_t reply_fixed_bytes = 16;
     return fresh.make_ciphers(*r.channel, r.host().random());
 }
 
-// A client that lost its connection may name the session it had, which then ends ([MS-SMB2]
-// 3.3.5.5.3). Returns that session. Another loop may be ending it: the reply waits for that.
+// A client that lost its connection may name the session it had. It ends once there is a new one
+// ([MS-SMB2] 3.3.5.5.3), and not if a limit leaves the client without it. Returns that session.
+// Another loop may be ending it: the reply waits for that.
 [[nodiscard]] std::shared_ptr<session> end_previous(request& r, std::uint64_t previous_id,
                                                     const session& fresh) noexcept {
     if (previous_id == 0 or previous_id == fresh.id) return nullptr;
@@ -139,12 +140,12 @@ constexpr std::size_t reply_fixed_bytes = 16;
         fresh.requires_encryption =
             r.host().configuration().encryption == protection::required and fresh.sealing;
     }
-    previous = end_previous(r, args.previous_session_id, fresh);
     if (not r.host().admission.establish(*r.channel, r.connection().admitted))
         return nt_status::insufficient_resources;
     // It may have been ended, to make room for other sessions in progress.
     const bool is_established = fresh.establish(*r.channel) and fresh.make_valid(proof_of(r, fresh.user));
     if (not is_established) return nt_status::user_session_deleted;
+    previous = end_previous(r, args.previous_session_id, fresh);
     r.host().log().write(event_severity::info, "user logged on",
                          {{"user", fresh.user.name}, {"peer", r.connection().peer_text()}});
     begin_lifetime(r.host(), fresh);

@@ -258,7 +258,7 @@ void connection::serve_cancel(request& cancel) noexcept {
                                   ? waiting.async_id != 0 and waiting.async_id == cancel.header().async_id
                                   : waiting.header().message_id == cancel.header().message_id;
         if (is_meant) {
-            waiting.interrupt(nt_status::cancelled);
+            waiting.cancel();
             return;
         }
     }

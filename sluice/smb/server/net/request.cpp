@@ -115,6 +115,14 @@ void request::interrupt(wire::nt_status why) noexcept {
     withdrawal_.withdraw();
 }
 
+void request::cancel() noexcept {
+    ENSURE(loop().is_owner(), "a request is cancelled on its loop");
+    if (defers_cancel_)
+        has_deferred_cancel_ = true;
+    else
+        interrupt(wire::nt_status::cancelled);
+}
+
 wire::nt_status status_of_withdrawn(const request& by) noexcept {
     ENSURE(by.interrupted().has_value(), "only an interrupt withdraws a call");
     return *by.interrupted();

@@ -103,6 +103,8 @@ public:
     /// Ends the waits in pend() and wait(), the present one and later ones, and withdraws the calls
     /// that have not begun.
     void interrupt(wire::nt_status why) noexcept;
+    /// The same for a CANCEL of its client, which a cancel_deferral delays until its end.
+    void cancel() noexcept;
     /// The status with which it must end, if it must. A request checks this after every
     /// suspension. The session or the tree may have ended before the interrupt arrives: then
     /// they refuse additions.
@@ -140,6 +142,7 @@ public:
 
 private:
     friend class connection;
+    friend class cancel_deferral;
 
     [[nodiscard]] bool comes_in_sequence(const std::shared_ptr<open>& to) noexcept;
     replier& replier_;
@@ -149,12 +152,35 @@ private:
     one_shot_event<wire::nt_status>* waits_for_ = nullptr;
     io::call_withdrawal withdrawal_;
     std::optional<wire::nt_status> interrupted_;
+    bool defers_cancel_ = false;
+    bool has_deferred_cancel_ = false;
     std::optional<wire::nt_status> stale_status_;
     std::optional<reply_signer> signs_reply_;
     std::shared_ptr<open> in_sequence_of_;  // where it counts as in flight
 
 public:
     list_hook<request> link;  // in its connection's list
+};
+
+/// A part of a request that a CANCEL does not end, because later requests rely on its effect
+/// ([MS-SMB2] 3.3.5.16: the request that cannot be cancelled continues). The CANCEL takes effect at
+/// the end of this object. All other interrupts take effect at once, so that a part that waits for
+/// a file system that hangs does not delay the end of a session, connection or server. Loop-owned.
+class cancel_deferral {
+public:
+    explicit cancel_deferral(request& of) noexcept : of_(of) {
+        ENSURE(not of.defers_cancel_, "a request defers a CANCEL once at a time");
+        of.defers_cancel_ = true;
+    }
+    cancel_deferral(const cancel_deferral&) = delete;
+    cancel_deferral& operator=(const cancel_deferral&) = delete;
+    ~cancel_deferral() {
+        of_.defers_cancel_ = false;
+        if (of_.has_deferred_cancel_) of_.interrupt(wire::nt_status::cancelled);
+    }
+
+private:
+    request& of_;
 };
 
 }  // namespace sluice::smb::server

@@ -19,7 +19,7 @@ struct raw_source {
     le64 length;         // 24
     le64 changes;        // 32
     le64 modified;       // 40
-    le64 ends_at;        // 48
+    le64 ends_at;        // 48  nanoseconds of the steady clock
 };
 static_assert(sizeof(raw_source) == 56 and wire_type<raw_source>);
 
@@ -29,9 +29,14 @@ static_assert(sizeof(raw_source) == 56 and wire_type<raw_source>);
     return auth::hmac_sha256(key.view());
 }
 
-[[nodiscard]] std::uint64_t nanoseconds_of(clock_source::steady_time when) noexcept {
-    return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(when.time_since_epoch()).count());
+using std::chrono::nanoseconds;
+
+[[nodiscard]] le64 encoded(clock_source::steady_time when) noexcept {
+    return le64(
+        static_cast<std::uint64_t>(std::chrono::duration_cast<nanoseconds>(when.time_since_epoch()).count()));
+}
+[[nodiscard]] clock_source::steady_time decoded(le64 when) noexcept {
+    return clock_source::steady_time(nanoseconds(static_cast<std::int64_t>(when.value())));
 }
 
 }  // namespace
@@ -44,7 +49,7 @@ wire::offload_token offload_tokens::make(const offload_source& of) const noexcep
                          .length = le64(of.length),
                          .changes = le64(of.changes),
                          .modified = le64(of.modified),
-                         .ends_at = le64(of.ends_at)};
+                         .ends_at = encoded(of.ends_at)};
     const bytes_view bytes = std::as_bytes(std::span(&raw, 1));
     const auth::secret_bytes<32> code = code_.code(std::span(&bytes, 1));
     wire::offload_token token{.type = token_type};
@@ -63,10 +68,10 @@ std::optional<offload_source> offload_tokens::read(const wire::offload_token& to
                             .length = raw->length.value(),
                             .changes = raw->changes.value(),
                             .modified = raw->modified.value(),
-                            .ends_at = raw->ends_at.value()};
+                            .ends_at = decoded(raw->ends_at)};
     const wire::offload_token ours = make(of);
     if (token.type != ours.type or not auth::equal_in_constant_time(token.id, ours.id)) return std::nullopt;
-    if (nanoseconds_of(now) >= of.ends_at) return std::nullopt;
+    if (now >= of.ends_at) return std::nullopt;
     return of;
 }
 

@@ -19,7 +19,7 @@ struct offload_source {
     std::uint64_t length = 0;
     std::uint64_t changes = 0;   // file_state::ended_changes() at that time
     std::uint64_t modified = 0;  // the time when the content had changed last
-    std::uint64_t ends_at = 0;   // nanoseconds of the steady clock
+    clock_source::steady_time ends_at{};
 
     [[nodiscard]] friend bool operator==(const offload_source&, const offload_source&) noexcept = default;
 };

@@ -23,7 +23,7 @@ protected:
                                  .length = 4,
                                  .changes = 5,
                                  .modified = 6,
-                                 .ends_at = 7};
+                                 .ends_at = steady_time(nanoseconds(7))};
 };
 
 TEST_F(offload_tokens_test, stand_for_their_source_until_it_ends) {

@@ -76,46 +76,58 @@ void short_name_tables::write(const io::handle& directory, const bytes& before, 
     if (load_record(directory) == before) (void)store_record(directory, after);
 }
 
+result<short_name_tables::scanned> short_name_tables::scan(const io::handle& directory,
+                                                           const io::file_status& status,
+                                                           const table_ptr& before) {
+    scanned found{.record = load_record(directory), .table = nullptr};
+    constexpr auto settled_after = std::chrono::milliseconds(100);
+    const bool is_settled = std::chrono::system_clock::now() - status.changed > settled_after;
+    auto computed = compute(directory, found.record, before);
+    if (not computed) return failure(computed.error());
+    found.table = *std::move(computed);
+    hold({.id = {.device = status.device, .inode = status.inode},
+          .changed = status.changed,
+          .is_settled = is_settled,
+          .table = found.table});
+    return found;
+}
+
 result<short_name_tables::table_ptr> short_name_tables::of(const io::handle& directory, const caller& by) {
     if (account_identity::is_in_use() and not may_list(directory))
         return std::make_shared<const directory_short_names>();
     const auto status = io::status_of(directory, io::stat_fields::inode | io::stat_fields::changed);
     if (not status) return failure(status.error());
-    held_table fresh{.id = {.device = status->device, .inode = status->inode},
-                     .changed = status->changed,
-                     .table = nullptr};
     table_ptr before;
     {
         const std::scoped_lock guard(mutex_);
-        if (const auto held = search(fresh.id); held != tables_.end()) {
+        if (const auto held = search({.device = status->device, .inode = status->inode});
+            held != tables_.end()) {
             std::rotate(tables_.begin(), held, held + 1);
             before = tables_.front().table;
             if (tables_.front().is_settled and tables_.front().changed == status->changed) return before;
         }
     }
-    const bytes record = load_record(directory);
-    constexpr auto settled_after = std::chrono::milliseconds(100);
-    fresh.is_settled = std::chrono::system_clock::now() - status->changed > settled_after;
-    auto computed = compute(directory, record, before);
-    if (not computed) return computed;
-    fresh.table = *computed;
+    const auto found = scan(directory, *status, before);
+    if (not found) return failure(found.error());
     // The record of a directory with too many files stays for when it has fewer again.
     const bytes wanted =
-        fresh.table->has_too_many_files() ? record : encode_short_names(fresh.table->record());
-    hold(std::move(fresh));
-    if (wanted != record and by.writes == may_write::yes) write(directory, record, wanted, by.where);
-    return computed;
+        found->table->has_too_many_files() ? found->record : encode_short_names(found->table->record());
+    if (wanted != found->record and by.writes == may_write::yes)
+        write(directory, found->record, wanted, by.where);
+    return found->table;
+}
+
+short_name_tables::table_ptr short_name_tables::held_for(const directory_id& id) {
+    const std::scoped_lock guard(mutex_);
+    const auto held = search(id);
+    return held == tables_.end() ? nullptr : held->table;
 }
 
 result<short_name_tables::table_ptr> short_name_tables::last_of(const io::handle& directory,
                                                                 const caller& by) {
     const auto status = io::status_of(directory, io::stat_fields::inode);
     if (not status) return failure(status.error());
-    {
-        const std::scoped_lock guard(mutex_);
-        const auto held = search({.device = status->device, .inode = status->inode});
-        if (held != tables_.end()) return held->table;
-    }
+    if (table_ptr held = held_for({.device = status->device, .inode = status->inode})) return held;
     return of(directory, by);
 }
 
@@ -145,27 +157,54 @@ result<std::optional<std::string>> short_name_tables::find(const io::handle& dir
     return std::string(found);
 }
 
-result<void> short_name_tables::set(const io::handle& directory, std::string_view name,
-                                    const short_name& wanted, reach where) {
-    // Without this right the directory would seem to have no files.
-    if (account_identity::is_in_use() and not may_list(directory))
-        return failure(error::with_path(EACCES, "set short name", name));
-    const std::scoped_lock guard(records_of(where));
-    const auto table = of(directory, {.writes = may_write::no, .where = where});
-    if (not table) return failure(table.error());
-    if ((*table)->has_too_many_files()) return failure(error::with_path(EOPNOTSUPP, "set short name", name));
-    if (not(*table)->has(name)) return failure(error::with_path(ENOENT, "set short name", name));
-    const std::string_view other = wanted.empty() ? std::string_view() : (*table)->find(wanted);
-    if (not other.empty() and other != name) return failure(error::with_path(EEXIST, "set short name", name));
-    short_name_record record = (*table)->record();
+namespace {
+
+// Returns the record of a directory with the choice of a short name for a file.
+result<short_name_record> record_with_choice(const directory_short_names& table, std::string_view name,
+                                             const short_name& wanted) {
+    const auto refused = [&](int code) { return failure(error::with_path(code, "set short name", name)); };
+    if (table.has_too_many_files()) return refused(EOPNOTSUPP);
+    if (not table.has(name)) return refused(ENOENT);
+    const std::string_view other = wanted.empty() ? std::string_view() : table.find(wanted);
+    if (not other.empty() and other != name) return refused(EEXIST);
+    short_name_record record = table.record();
     const short_name_record::entry chosen{
         .number = record_number(name), .what = short_name_record::kind::chosen, .name = wanted};
     std::erase_if(record.entries, [&](const short_name_record::entry& each) {
         return each.what == chosen.what and each.number == chosen.number;
     });
     record.entries.push_back(chosen);
-    if (not has_room_for_choices(record)) return failure(error::with_path(ENOSPC, "set short name", name));
-    return store_record(directory, encode_short_names(record));
+    if (not has_room_for_choices(record)) return refused(ENOSPC);
+    return record;
+}
+
+}  // namespace
+
+// The scan, which may take long, comes before the mutex. If another thread has stored a record
+// since then, it may have chosen the same short name, or given another file one: the scan is
+// repeated. A table in memory does not serve, because it does not have the record that it was
+// computed from.
+result<void> short_name_tables::set(const io::handle& directory, std::string_view name,
+                                    const short_name& wanted, reach where) {
+    // Without this right the directory would seem to have no files.
+    if (account_identity::is_in_use() and not may_list(directory))
+        return failure(error::with_path(EACCES, "set short name", name));
+    constexpr unsigned scans_without_mutex = 4;
+    for (unsigned scans = 0;; ++scans) {
+        std::unique_lock guard(records_of(where), std::defer_lock);
+        const bool excludes_others = scans == scans_without_mutex;
+        if (excludes_others) guard.lock();
+        const auto status = io::status_of(directory, io::stat_fields::inode | io::stat_fields::changed);
+        if (not status) return failure(status.error());
+        const auto found =
+            scan(directory, *status, held_for({.device = status->device, .inode = status->inode}));
+        if (not found) return failure(found.error());
+        const auto record = record_with_choice(*found->table, name, wanted);
+        if (not record) return failure(record.error());
+        if (not excludes_others) guard.lock();
+        if (excludes_others or load_record(directory) == found->record)
+            return store_record(directory, encode_short_names(*record));
+    }
 }
 
 short_name_tables::table_list::iterator short_name_tables::search(const directory_id& id) noexcept {

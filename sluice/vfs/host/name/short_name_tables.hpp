@@ -24,9 +24,11 @@ namespace sluice::vfs {
 /// birth after a restart.
 ///
 /// Monitor. Thread safety: any thread. No lock is held during calls of the file system, except that
-/// writers of records wait for each other. Calls that may wait for a mount that hangs have a mutex
-/// of their own for that, so that the others do not wait for them. If both kinds change the record
-/// of one directory at the same time, one of the changes may be lost.
+/// writers of records wait for each other while they read a record again and store it. A directory
+/// is scanned before that, unless other threads have stored its record several times since. Calls
+/// that may wait for a mount that hangs have a mutex of their own for that, so that the others do
+/// not wait for them. If both kinds change the record of one directory at the same time, one of the
+/// changes may be lost.
 /// Invariant: files_held_ is the sum of the files of all tables.
 class short_name_tables {
 public:
@@ -58,7 +60,8 @@ public:
                                                           std::string_view wanted, const caller& by);
     /// Sets the short name of a file; an empty one removes it. Errors: EEXIST if it is another
     /// file's name or short name; ENOENT; EOPNOTSUPP, also if the directory has too many files;
-    /// ENOSPC; EROFS; EACCES, also if the account may not list the directory.
+    /// ENOSPC; EROFS; EACCES, also if the account may not list the directory. Complexity: linear
+    /// in the files.
     [[nodiscard]] result<void> set(const io::handle& directory, std::string_view name,
                                    const short_name& wanted, reach where);
 
@@ -75,7 +78,15 @@ private:
         table_ptr table;
     };
     using table_list = std::vector<held_table>;  // the most recently used first
+    struct scanned {
+        std::vector<std::byte> record;  // that the table was computed from
+        table_ptr table;
+    };
 
+    // Computes and holds the table of a directory with that status.
+    [[nodiscard]] result<scanned> scan(const io::handle& directory, const io::file_status& status,
+                                       const table_ptr& before);
+    [[nodiscard]] table_ptr held_for(const directory_id& id);
     [[nodiscard]] static result<table_ptr> compute(const io::handle& directory,
                                                    const std::vector<std::byte>& record,
                                                    const table_ptr& before);

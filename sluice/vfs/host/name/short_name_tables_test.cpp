@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <barrier>
 #include <filesystem>
 #include <fstream>
+#include <thread>
+#include <vector>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
@@ -42,6 +45,25 @@ protected:
     }
     [[nodiscard]] int set(std::string_view path, std::string_view name) {
         return code(at(path)->names()->set_alternate_name(short_name(name)));
+    }
+    [[nodiscard]] static std::string name_of(std::size_t number) {
+        return "Long name " + std::to_string(number);
+    }
+    // Creates a file for each short name, and sets all of them at the same time. Returns the
+    // outcomes.
+    [[nodiscard]] std::vector<int> set_at_once(const std::vector<std::string>& wanted) {
+        std::vector<int> outcomes(wanted.size());
+        std::barrier begin(static_cast<std::ptrdiff_t>(wanted.size()));
+        std::vector<std::jthread> all;
+        for (std::size_t i = 0; i != wanted.size(); ++i) {
+            put(name_of(i));
+            all.emplace_back([&, i, node = at(name_of(i))] {
+                begin.arrive_and_wait();
+                outcomes[i] = code(node->names()->set_alternate_name(short_name(wanted[i])));
+            });
+        }
+        all.clear();
+        return outcomes;
     }
     [[nodiscard]] bool has_record() {
         const auto directory = io::path_handle::open({}, root.path()).value();
@@ -129,6 +151,27 @@ TEST_F(host_short_names, cannot_be_chosen_twice) {
     EXPECT_EQ(set("Long name a", "CHOSEN"), 0);
     EXPECT_EQ(set("plain", "SIMPLE"), 0);
     EXPECT_EQ(at("simple")->path(), "plain");
+}
+
+// Each thread scans the directory without a mutex, so the record may change before it stores its
+// own.
+TEST_F(host_short_names, that_several_threads_choose_at_the_same_time_are_all_stored) {
+    if (not opened->features().has_streams) GTEST_SKIP() << "no extended attributes on this file system";
+    for (int round = 0; round != 30; ++round) {
+        const std::string suffix = std::to_string(round);
+        const std::vector<std::string> wanted{"A" + suffix, "B" + suffix, "C" + suffix, "D" + suffix};
+        EXPECT_THAT(set_at_once(wanted), testing::Each(0));
+        for (std::size_t i = 0; i != wanted.size(); ++i)
+            ASSERT_EQ(short_name_of(name_of(i)), wanted[i]);
+    }
+}
+
+TEST_F(host_short_names, that_several_threads_choose_for_different_files_belong_to_one_of_them) {
+    if (not opened->features().has_streams) GTEST_SKIP() << "no extended attributes on this file system";
+    for (int round = 0; round != 30; ++round) {
+        const std::vector<std::string> wanted(4, "SAME" + std::to_string(round));
+        ASSERT_THAT(set_at_once(wanted), UnorderedElementsAre(0, EEXIST, EEXIST, EEXIST));
+    }
 }
 
 TEST_F(host_short_names, are_absent_from_a_directory_as_long_as_it_has_too_many_files) {

@@ -43,6 +43,11 @@ private:
 [[nodiscard]] io::task<wire::nt_status> copy_range(control& c, std::shared_ptr<open> source,
                                                    wire::copy_chunk chunk);
 
+/// Returns whether the request may copy data of `source`. Data of a share that requires encryption
+/// are copied by encrypted requests only. The rule of the tree connection does not suffice, because
+/// that is the target's ([MS-SMB2] 3.3.5.2.11).
+[[nodiscard]] bool may_copy_from(const control& c, const open& source) noexcept;
+
 using control_handler = io::task<wire::nt_status> (*)(control& c);
 
 // clang-format off

@@ -150,6 +150,11 @@ constexpr std::uint64_t offset_max = INT64_MAX;
 
 }  // namespace
 
+bool may_copy_from(const control& c, const open& source) noexcept {
+    ENSURE(source.through != nullptr, "an open is one of a share");
+    return c.r.sealed_by != nullptr or source.through->configuration().encryption != protection::required;
+}
+
 io::task<nt_status> copy_range(control& c, std::shared_ptr<open> source, wire::copy_chunk chunk) {
     ENSURE(source != nullptr and not source->is_pipe(), "data are copied from a file");
     if (source->has_ended() or c.file->has_ended()) co_return nt_status::file_closed;
@@ -187,6 +192,8 @@ io::task<nt_status> copy_chunks(control& c) {
     const std::shared_ptr<open> source = find_source(c, asked->source);
     if (source == nullptr) co_return nt_status::object_name_not_found;
     if (const nt_status refused = check_ends(c, *source); refused != nt_status::success) co_return refused;
+    // With this status clients copy by READ and WRITE, and encrypt the READ.
+    if (not may_copy_from(c, *source)) co_return nt_status::not_supported;
     if (not is_within(allowed, *asked)) co_return answer_with_limits(c, allowed);
 
     wire::copy_chunk_response done;

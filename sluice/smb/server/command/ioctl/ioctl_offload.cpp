@@ -36,14 +36,12 @@ constexpr std::uint32_t chunk_bytes_max = wire::copy_chunk_limits{}.chunk_bytes_
     return static_cast<std::uint64_t>(when.time_since_epoch().count());
 }
 
-[[nodiscard]] std::uint64_t end_of_token(const request& r, std::uint32_t wanted_ms) noexcept {
+[[nodiscard]] clock_source::steady_time end_of_token(const request& r, std::uint32_t wanted_ms) noexcept {
     std::chrono::milliseconds lifetime = limits::offload_token_lifetime_default;
     if (wanted_ms != 0)
         lifetime = std::min<std::chrono::milliseconds>(std::chrono::milliseconds(wanted_ms),
                                                        limits::offload_token_lifetime_max);
-    const auto end = r.host().clock().steady_now() + lifetime;
-    return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(end.time_since_epoch()).count());
+    return r.host().clock().steady_now() + lifetime;
 }
 
 // Returns whether the file is as it was after that many changes. Asks in this order, because a
@@ -53,8 +51,7 @@ constexpr std::uint32_t chunk_bytes_max = wire::copy_chunk_limits{}.chunk_bytes_
 }
 
 // The open that a token was made through: an open of the same user, which may still read the same
-// content. The data of a share that requires encryption go only where an encrypted request wants
-// them.
+// content.
 [[nodiscard]] io::task<std::shared_ptr<open>> find_source(control& c, offload_source from) {
     std::shared_ptr<open> one = c.r.host().opens.find(from.file);
     if (one == nullptr or not one->is_live() or one->is_pipe() or one->is_directory()) co_return nullptr;
@@ -62,8 +59,7 @@ constexpr std::uint32_t chunk_bytes_max = wire::copy_chunk_limits{}.chunk_bytes_
     const bool is_users = one->is_of(*c.r.session) or (user.is_user() and one->counted.client() == user);
     if (not is_users or not wire::has_any(one->access, access_mask::read_data | access_mask::execute))
         co_return nullptr;
-    const bool must_be_sealed = one->through->configuration().encryption == protection::required;
-    if (must_be_sealed and c.r.sealed_by == nullptr) co_return nullptr;
+    if (not may_copy_from(c, *one)) co_return nullptr;
     if (not is_unchanged(*one->file, from.changes)) co_return nullptr;
     const auto status = co_await c.r.call(*one, [&] { return asked_status(*one->node); });
     const bool is_same = status and number_of(status->modified) == from.modified;
