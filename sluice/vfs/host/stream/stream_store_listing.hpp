@@ -15,7 +15,7 @@ namespace sluice::vfs {
 struct listed_streams {
     stream_id id{};
     std::optional<stream_record> mark{};          // without it, its creation was interrupted
-    std::optional<std::uint32_t> stream_owner{};  // of the first stream
+    std::optional<std::uint32_t> stream_owner{};  // if it has a stream, that of the first one
     io::file_status::time_point modified{};
     bool is_lost = false;
     bool is_being_removed = false;  // by a repair that was interrupted
