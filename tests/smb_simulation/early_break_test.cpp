@@ -64,6 +64,29 @@ TEST_F(break_of_an_oplock, follows_the_reply_that_grants_it_in_a_compound_that_w
     EXPECT_EQ(first_->answer_to(last).status(), nt_status::success);
 }
 
+// [MS-SMB2] 3.3.4.2. smbtorture's compound_async.getinfo_middle.
+TEST_F(break_of_an_oplock, leads_to_an_interim_reply_for_a_create_with_messages_after_it) {
+    using smb::wire::command;
+    auto caching = compliant_client::for_everything();
+    caching.oplock_level = smb::wire::oplock_level::batch;
+    const auto held = first_->create("f", caching);
+    compliant_client other(where_, 2);
+    ASSERT_EQ(other.log_on("u", "p"), nt_status::success);
+    ASSERT_EQ(other.connect_tree("files"), nt_status::success);
+    other.begin_compound();
+    const std::uint64_t create = other.send_create("f");
+    const std::uint64_t last = other.send(command::echo, smb::wire::echo_args{});
+    other.end_compound();
+    const smb::wire::header interim = other.interim_of(create);
+    EXPECT_EQ(interim.status, nt_status::pending);
+    EXPECT_NE(interim.async_id, 0U);
+    EXPECT_FALSE(other.is_answered(last));
+    EXPECT_EQ(first_->call(command::close, smb::wire::close_args{.file = held.file}).status(),
+              nt_status::success);
+    EXPECT_EQ(other.answer_to(create).status(), nt_status::success);
+    EXPECT_EQ(other.answer_to(last).status(), nt_status::success);
+}
+
 TEST_F(break_of_an_oplock, follows_the_reply_that_returns_it_to_its_client) {
     using smb::wire::command;
     auto caching = compliant_client::for_everything();

@@ -345,7 +345,8 @@ result<std::uint64_t> memory_node::clone_to(node& destination, io::extent_pair s
                                             std::uint64_t destination_offset, bool only_shared) noexcept {
     const std::scoped_lock guard(tree_.mutex);
     auto* const other = dynamic_cast<memory_node*>(&destination);
-    if (only_shared or other == nullptr) return failure({EOPNOTSUPP, "clone"});
+    const bool has_no_sharing = only_shared and not tree_.options.emulates_block_sharing;
+    if (has_no_sharing or other == nullptr) return failure({EOPNOTSUPP, "clone"});
     if (const auto may = may_use(granted_.read); not may) return failure(may.error());
     if (source.offset >= content().size()) return 0U;
     const std::uint64_t length = std::min(source.length, content().size() - source.offset);

@@ -15,7 +15,7 @@ memory_volume::memory_volume(io::io_multiplexer& multiplexer, const clock_source
                 .has_hard_links = true,
                 .has_symlinks = true,
                 .has_sparse_files = true,
-                .has_block_sharing = false,
+                .has_block_sharing = options.emulates_block_sharing,
                 .has_compression = true,
                 .has_exact_times = true,
                 .name_units_max = limits::name_units_max,
@@ -28,6 +28,12 @@ void memory_volume::set_faults(const memory_faults& faults) noexcept {
     const std::scoped_lock guard(tree_->mutex);
     tree_->options.faults = faults;
     tree_->random.emplace(faults.seed);
+}
+
+void memory_volume::emulate_block_sharing() noexcept {
+    const std::scoped_lock guard(tree_->mutex);
+    tree_->options.emulates_block_sharing = true;
+    features_.has_block_sharing = true;
 }
 
 result<volume_space> memory_volume::space() noexcept {

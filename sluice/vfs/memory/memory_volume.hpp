@@ -9,9 +9,9 @@ namespace sluice::vfs {
 
 class memory_tree;
 
-/// A volume that exists in memory only, with all features except shared blocks. For tests, in
-/// particular of a complete server in a simulation: its behaviour depends only on the calls, the
-/// clock and the seed. A listing is sorted by folded names.
+/// A volume that exists in memory only, with all features; shared blocks can be emulated. For
+/// tests, in particular of a complete server in a simulation: its behaviour depends only on the
+/// calls, the clock and the seed. A listing is sorted by folded names.
 ///
 /// Outlives its nodes, listings and watches. Monitor. Thread safety: as volume.
 class memory_volume final : public volume {
@@ -32,6 +32,10 @@ public:
 
     /// Sets the faults to simulate from now on.
     void set_faults(const memory_faults& faults) noexcept;
+    /// Sets memory_volume_options::emulates_block_sharing. Only before the volume is in use.
+    void emulate_block_sharing() noexcept;
+    /// Reports that files have no named streams. Only before the volume is in use.
+    void omit_streams() noexcept { features_.has_streams = false; }
 
 private:
     std::unique_ptr<memory_tree> tree_;

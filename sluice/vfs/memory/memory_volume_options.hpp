@@ -25,6 +25,7 @@ struct memory_volume_options {
     std::uint64_t capacity_bytes = 1ULL << 30;
     std::uint64_t stream_bytes_max = 1U << 20;
     memory_faults faults{};
+    bool emulates_block_sharing = false;  // clone_to copies where it has to share blocks
 };
 
 }  // namespace sluice::vfs

@@ -204,6 +204,22 @@ TEST_F(renames, in_a_compound_wait_for_cached_handles_and_then_continue) {
               nt_status::success);
 }
 
+// smbtorture's compound_async.rename_last.
+TEST_F(renames, in_a_compound_that_wait_delay_the_replies_before_them) {
+    auto without_state = compliant_client::for_everything();
+    without_state.oplock_level = wire::oplock_level::lease;
+    without_state.contexts.lease = wire::lease{.key = {{std::byte{1}}}, .state = wire::lease_state::none};
+    client().begin_compound();
+    const std::uint64_t create = client().send_create("old", without_state);
+    const std::uint64_t rename = client().send(command::set_info, renaming);
+    client().end_compound();
+    EXPECT_FALSE(client().is_answered(create));
+    EXPECT_FALSE(client().is_answered(rename));
+    let_go();
+    EXPECT_EQ(client().answer_to(create).status(), nt_status::success);
+    EXPECT_EQ(client().answer_to(rename).status(), nt_status::success);
+}
+
 TEST_F(renames, that_wait_count_as_waiting_requests) {
     client().credits_wanted = 512;
     while (client().credits() < server::limits::pending_requests_per_connection_max + 16)

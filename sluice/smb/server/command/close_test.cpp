@@ -63,5 +63,20 @@ TEST_F(close_command, ends_an_open_once) {
     EXPECT_EQ(server_of_test().gauges().opens, 0U);
 }
 
+// [MS-SMB2] 3.3.5.2.7.2. smbtorture's compound_async.getinfo_middle.
+TEST_F(close_command, ends_the_open_of_the_create_before_it_in_a_related_compound_whatever_it_names) {
+    const wire::file_id other = open_for(wire::file_all_access, "other");
+    client().begin_compound();
+    const std::uint64_t created = client().send_create("f");
+    client().flags = wire::header_flags::related;
+    const std::uint64_t closed = client().send(command::close, wire::close_args{.file = other});
+    client().flags = wire::header_flags::none;
+    client().end_compound();
+    EXPECT_EQ(client().answer_to(created).status(), nt_status::success);
+    EXPECT_EQ(client().answer_to(closed).status(), nt_status::success);
+    EXPECT_EQ(server_of_test().gauges().opens, 1U);
+    EXPECT_EQ(close(other), nt_status::success);
+}
+
 }  // namespace
 }  // namespace sluice::smb_simulation

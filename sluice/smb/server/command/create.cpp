@@ -274,6 +274,9 @@ io::task<nt_status> serve_create(request& r) {
     if (args->contexts.timewarp) co_return nt_status::object_name_not_found;
     auto name = parse_file_name(args->name, r.host().opens.memory(r.connection().home().number));
     if (not name) co_return name.error();
+    // Without named streams, no name has a colon ([MS-FSCC] 2.1.5.2).
+    if (name->names_stream and not r.tree->volume().features().has_streams)
+        co_return nt_status::object_name_invalid;
     begun repeatable = begin_replayable(r, *args);
     if (not repeatable) co_return repeatable.error();
     if (repeatable->made != nullptr) {

@@ -52,6 +52,24 @@ TEST_F(failed_create, does_not_remove_the_file_that_it_was_to_remove_when_closed
     EXPECT_GT(failures, 0U);
 }
 
+class create_without_streams : public command_test {
+protected:
+    create_without_streams()
+        : command_test([](server::server_configuration& rules) {
+              dynamic_cast<vfs::memory_volume&>(*rules.shares.back().volume).omit_streams();
+          }) {}
+};
+
+// smbtorture's create_no_streams.no_stream.
+TEST_F(create_without_streams, rejects_each_name_of_a_stream) {
+    (void)client().create("f");
+    for (const std::string_view name : {"f::$DATA", "f:s", "f:s:$DATA", "missing::$DATA", "missing:s"}) {
+        auto how = compliant_client::for_everything();
+        how.disposition = create_disposition::open;
+        EXPECT_EQ(client().try_create(name, how), nt_status::object_name_invalid) << name;
+    }
+}
+
 class create_command : public command_test {
 protected:
     using command_test::command_test;

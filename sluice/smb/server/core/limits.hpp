@@ -39,7 +39,7 @@ inline constexpr std::uint16_t credits_max = 8192;
 inline constexpr std::uint16_t credits_before_session_max = 16;
 /// Requests that wait for something with an interim reply: of all clients, and of one connection.
 inline constexpr std::size_t pending_requests_max = 32'768;
-inline constexpr std::size_t pending_requests_per_connection_max = 512;
+inline constexpr std::size_t pending_requests_per_connection_max = 511;  // as Windows
 /// Bytes of the frames of those of one connection; one of them may always wait.
 inline constexpr std::size_t pending_bytes_per_connection_max = 16U << 20;
 inline constexpr std::size_t messages_per_compound_max = 128;
@@ -98,8 +98,8 @@ static_assert(logon_waiters_per_address_max * logon_delay_max < first_session_wi
 /// How long the holder of an oplock or a lease may take to answer a break.
 inline constexpr std::chrono::seconds break_within{35};
 /// How long a break notification may remain undelivered on one channel before it is sent on
-/// another.
-inline constexpr std::chrono::milliseconds break_resend_delay{1000};
+/// another: on a local network, TCP has then sent a lost segment again after 200, 600 and 1400 ms.
+inline constexpr std::chrono::milliseconds break_resend_delay{1500};
 /// How long a durable open is kept without its client if the client requests no time.
 inline constexpr std::chrono::seconds durable_timeout_default{60};
 inline constexpr std::chrono::seconds durable_timeout_max{300};

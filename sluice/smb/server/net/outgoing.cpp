@@ -1,5 +1,7 @@
 // Replies become frames: header, credits, padding, signature, encryption ([MS-SMB2] 3.3.4.1).
 
+#include <algorithm>
+
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/message/compound.hpp"
@@ -244,7 +246,8 @@ bool connection::count_pending(request& r) noexcept {
 
 void connection::send_earlier_replies(request& r) noexcept {
     ENSURE(loop().is_owner(), "replies are sent on the home loop");
-    if (not r.replies_before->empty()) send(*r.replies_before, r.sealed_by.get());
+    const auto grants = [](const finished_reply& one) { return one.grants.has_value(); };
+    if (std::ranges::any_of(r.replies_before->ready(), grants)) send(*r.replies_before, r.sealed_by.get());
 }
 
 bool connection::send_interim(request& r) noexcept {

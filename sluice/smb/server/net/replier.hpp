@@ -36,8 +36,8 @@ public:
     virtual void leave(request& ending) noexcept = 0;
     /// Counts the request among the waiting ones until it ends. Returns false if too many wait.
     [[nodiscard]] virtual bool count_pending(request& r) noexcept = 0;
-    /// Sends the replies to earlier messages of the frame of a request that is about to wait: what
-    /// they grant takes effect for others, who may be what it waits for.
+    /// Sends the replies to earlier messages of the frame of a request that is about to wait, if
+    /// one of them grants caching: the request may wait for the break of this caching.
     virtual void send_earlier_replies(request& r) noexcept = 0;
     /// Sends the client an interim reply ([MS-SMB2] 3.3.4.2). Returns false if there is no memory.
     [[nodiscard]] virtual bool send_interim(request& r) noexcept = 0;

@@ -40,11 +40,10 @@ io::io_multiplexer& request::loop() const noexcept {
 
 std::shared_ptr<open> request::find_open(const wire::file_id& named) noexcept {
     ENSURE(session != nullptr, "an open is found for a session");
-    wire::file_id id = named;
-    if (is_related and named == wire::file_id_of_previous) {
-        if (not compound_.file) return nullptr;
-        id = *compound_.file;
-    }
+    // A related request is for the file of the one before it, whatever it names
+    // ([MS-SMB2] 3.3.5.2.7.2).
+    if (is_related and not compound_.file and named == wire::file_id_of_previous) return nullptr;
+    const wire::file_id id = is_related ? compound_.file.value_or(named) : named;
     std::shared_ptr<open> found = host().opens.find(id);
     if (found == nullptr or not found->is_live() or not found->is_of(*session)) return nullptr;
     if (tree != nullptr and not found->is_of(*tree)) return nullptr;
@@ -80,7 +79,8 @@ io::task<wire::nt_status> request::pend(one_shot_event<wire::nt_status>& until) 
     // A request that opens a file, or sets or removes a name, waits for caches to be broken, which
     // ends in time. Later messages of its frame can wait as long.
     const bool names = header().command == wire::command::set_info;
-    const bool ends_in_time = names or header().command == wire::command::create;
+    const bool opens = header().command == wire::command::create;
+    const bool ends_in_time = names or opens;
     if (not until.is_set() and not is_last_of_frame and not ends_in_time)
         co_return wire::nt_status::internal_error;
     if (host().breaks.any()) {
@@ -88,7 +88,7 @@ io::task<wire::nt_status> request::pend(one_shot_event<wire::nt_status>& until) 
         co_await std::move(breaks_sent);
         if (interrupted_) co_return *interrupted_;
     }
-    const bool wants_interim = is_last_of_frame and not names;
+    const bool wants_interim = opens or (is_last_of_frame and not names);
     if (not until.is_set() and not replier_.count_pending(*this))
         co_return wire::nt_status::insufficient_resources;
     if (not until.is_set()) replier_.send_earlier_replies(*this);

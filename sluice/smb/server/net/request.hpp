@@ -93,9 +93,9 @@ public:
     /// its value. Suspends.
     [[nodiscard]] io::task<wire::nt_status> wait(one_shot_event<wire::nt_status>& until) noexcept;
 
-    /// Waits for `until`. First sends an interim reply, [MS-SMB2] 3.3.4.2, except for a message
-    /// that is not the last of its frame, and for a rename: clients rename in the middle of a
-    /// compound, and smbtorture shows that Windows sends none. CANCEL, and the end of the session
+    /// Waits for `until`. First sends an interim reply, [MS-SMB2] 3.3.4.2, also for a CREATE with
+    /// other messages after it, but not for a rename: clients rename in the middle of a compound,
+    /// and smbtorture shows that Windows sends none. CANCEL, and the end of the session
     /// or connection, set the event to `cancelled`. Returns INSUFFICIENT_RESOURCES at once when too
     /// many requests of the connection wait, and INTERNAL_ERROR, as Windows does, for a request
     /// that may wait indefinitely with other messages after it. Suspends.

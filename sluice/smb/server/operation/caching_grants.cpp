@@ -165,7 +165,8 @@ caching_reply grant_caching(const file_section& held, request& r, open& fresh, c
 
 void record_grant(const file_section& held, request& r, open& one) {
     const std::shared_ptr<lease>& its = one.in_file(held).lease;
-    if (its == nullptr) return;
+    // A lease without a state can be requested, too. Nothing is to be broken then.
+    if (its == nullptr or its->held() == lease_state::none) return;
     ENSURE(not r.grants, "a reply grants the caching of one open");
     ++its->unsent_grants;
     r.grants.emplace(r.host(), its);

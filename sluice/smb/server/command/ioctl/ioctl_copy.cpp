@@ -209,6 +209,14 @@ io::task<nt_status> copy_chunks(control& c) {
 
 namespace {
 
+// Returns whether both ranges are of one file and have bytes in common. Neither ends after
+// offset_max.
+[[nodiscard]] bool overlap(const open& source, const open& target,
+                           const wire::duplicate_extents_request& asked) noexcept {
+    return source.file == target.file and asked.source_offset < asked.target_offset + asked.byte_count and
+           asked.target_offset < asked.source_offset + asked.byte_count;
+}
+
 // Shares blocks, if both files have them. Touches only the nodes.
 [[nodiscard]] nt_status share_blocks(vfs::node& source, vfs::node& target,
                                      const wire::duplicate_extents_request& asked) noexcept {
@@ -217,7 +225,7 @@ namespace {
     if (not from) return from.error();
     if (not to) return to.error();
     if (asked.source_offset + asked.byte_count > from->size_bytes or
-        asked.target_offset + asked.byte_count > to->size_bytes or from->is_sparse != to->is_sparse)
+        asked.target_offset + asked.byte_count > to->size_bytes or (from->is_sparse and not to->is_sparse))
         return nt_status::not_supported;
     const auto data = vfs::data_of(source);
     if (not data) return status_of(data.error());
@@ -242,6 +250,7 @@ namespace {
         asked.target_offset > offset_max - asked.byte_count)
         co_return nt_status::invalid_parameter;
     if (asked.byte_count == 0) co_return nt_status::success;
+    if (overlap(*source, *c.file, asked)) co_return nt_status::not_supported;  // [MS-FSCC] 2.3.8
     const bool may_read =
         source->file->allows_read(*source, {.offset = asked.source_offset, .length = asked.byte_count});
     const bool may_write =

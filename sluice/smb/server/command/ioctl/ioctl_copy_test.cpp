@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "sluice/smb/server/command/command_testing.hpp"
+#include "sluice/vfs/memory/memory_volume.hpp"
 
 // Copies within the server ([MS-SMB2] 3.3.5.15.5 and 3.3.5.15.6).
 
@@ -103,6 +104,49 @@ TEST_F(server_side_copy, is_refused_by_shared_blocks_where_the_volume_has_none) 
               nt_status::invalid_device_request);
     EXPECT_EQ(control(control_code::duplicate_extents_to_file, target).status(),
               nt_status::invalid_parameter);
+}
+
+// FSCTL_DUPLICATE_EXTENTS_TO_FILE on a volume that can share blocks ([MS-FSCC] 2.3.8).
+class block_sharing : public command_test {
+protected:
+    block_sharing()
+        : command_test([](server::server_configuration& rules) {
+              dynamic_cast<vfs::memory_volume&>(*rules.shares.back().volume).emulate_block_sharing();
+          }) {}
+
+    nt_status share(const wire::file_id& from, const wire::file_id& to, std::uint64_t source_offset,
+                    std::uint64_t target_offset, std::uint64_t count) {
+        std::array<std::byte, 64> room{};
+        byte_writer writer(room);
+        encode(writer, wire::duplicate_extents_request{.source = from,
+                                                       .source_offset = source_offset,
+                                                       .target_offset = target_offset,
+                                                       .byte_count = count});
+        return control(control_code::duplicate_extents_to_file, to, *writer.finish()).status();
+    }
+};
+
+TEST_F(block_sharing, within_a_file_needs_ranges_without_common_bytes) {
+    const wire::file_id file = open_for(wire::file_all_access, "f");
+    ASSERT_EQ(write(file, "0123456789"), nt_status::success);
+    const wire::file_id other_open = open_for(wire::file_all_access, "f");
+    EXPECT_EQ(share(file, file, 0, 4, 5), nt_status::not_supported);
+    EXPECT_EQ(share(other_open, file, 4, 0, 5), nt_status::not_supported);
+    EXPECT_EQ(share(file, file, 3, 3, 1), nt_status::not_supported);
+    EXPECT_EQ(content_of(file), "0123456789");
+    EXPECT_EQ(share(file, file, 0, 5, 5), nt_status::success);
+    EXPECT_EQ(content_of(file), "0123401234");
+}
+
+TEST_F(block_sharing, needs_a_sparse_target_only_for_a_sparse_source) {
+    const wire::file_id source = open_for(wire::file_all_access, "source");
+    const wire::file_id target = open_for(wire::file_all_access, "target");
+    ASSERT_EQ(write(source, "0123"), nt_status::success);
+    ASSERT_EQ(write(target, "abcd"), nt_status::success);
+    ASSERT_EQ(control(control_code::set_sparse, target).status(), nt_status::success);
+    EXPECT_EQ(share(source, target, 0, 2, 2), nt_status::success);
+    EXPECT_EQ(content_of(target), "ab01");
+    EXPECT_EQ(share(target, source, 0, 0, 2), nt_status::not_supported);
 }
 
 }  // namespace
