@@ -121,15 +121,17 @@ endfunction()
 
 # The options and the precompiled header of a target with code of tests.
 function(sluice_compile_for_tests target optimized libraries)
-  # AddressSanitizer's build checks memory, so it needs no speed. TSan's needs speed, so that threads race.
-  if((optimized AND NOT SLUICE_SANITIZE MATCHES "address") OR SLUICE_SANITIZE MATCHES "thread")
+  # AddressSanitizer's build checks memory, so it needs no speed. TSan's needs speed, so that threads race. A test of the
+  # Asio adapter is an exception: optimising Asio's templates takes ten seconds for each file.
+  if((optimized AND NOT SLUICE_SANITIZE MATCHES "address") OR
+     (SLUICE_SANITIZE MATCHES "thread" AND NOT "sluice_asio" IN_LIST libraries))
     sluice_precompiled_for_test(precompiled optimized_tests ${libraries})
   else()
     target_compile_options(${target} PRIVATE ${sluice_test_options})
     set_target_properties(${target} PROPERTIES SLUICE_UNOPTIMIZED ON)
     sluice_precompiled_for_test(precompiled tests ${libraries})
   endif()
-  target_precompile_headers(${target} REUSE_FROM ${precompiled})
+  sluice_reuse_precompiled(${target} ${precompiled})
 endfunction()
 
 # sluice_stages(io "${arg_LONG}" ON LABELS threads PROGRAMS sluice_io_test): sets the labels of a test, by which the test

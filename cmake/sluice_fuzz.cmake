@@ -15,8 +15,8 @@ function(sluice_fuzz name)
     set(options -runs=0)
   else()
     target_link_libraries(sluice_${name}_fuzz PRIVATE sluice_run_seeds GTest::gmock Threads::Threads)
-    # It runs a few seeds, once. Only the standard library is precompiled; the preset `fuzz` precompiles nothing.
-    sluice_compile_for_tests(sluice_${name}_fuzz OFF "")
+    # It runs a few seeds, once. The preset `fuzz`, which precompiles nothing, finds missing includes.
+    sluice_compile_for_tests(sluice_${name}_fuzz OFF "${arg_LINK}")
     set(options)
   endif()
   add_dependencies(fuzzers sluice_${name}_fuzz)

@@ -54,8 +54,8 @@ public:
     /// Opens a named stream. Errors: ENOENT if there is none and `create` is false; EEXIST if
     /// `create` and `exclusive` and there is one; EILSEQ. Allocates: the node.
     [[nodiscard]] virtual result<node_ptr> open_stream(const stream_request& wanted) noexcept;
-    /// Returns whether a change of the streams may wait for the device and for other calls. Errors of
-    /// the file system count as false.
+    /// Returns whether a change of the streams may wait for the device and for other calls. Errors
+    /// of the file system count as false.
     [[nodiscard]] virtual bool streams_may_wait() noexcept { return false; }
     /// Removes all named streams, until an error occurs. Errors: also those of node_names::remove.
     [[nodiscard]] virtual result<void> remove_streams() noexcept;

@@ -164,7 +164,8 @@ result<void> host_node::may_move() const noexcept {
 }
 
 // Large streams in the store of a directory that once was a share of its own would not be found
-// elsewhere: finding them moves them to the store of this share. Without them, the file still moves.
+// elsewhere: finding them moves them to the store of this share. Without them, the file still
+// moves.
 void host_node::bring_streams() noexcept {
     if (tree_.keeps_attributes) (void)stream_store(tree_).find(held());
 }

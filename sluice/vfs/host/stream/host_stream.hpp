@@ -24,8 +24,8 @@ namespace sluice::vfs {
 [[nodiscard]] result<std::vector<stream_info>> list_host_streams(const host_tree& tree,
                                                                  const io::handle& file);
 
-/// Removes the attributes that have the name of a stream in any case, except those `kept`. There are
-/// several only after a crash, or if another program has created them. Errors: as
+/// Removes the attributes that have the name of a stream in any case, except those `kept`. There
+/// are several only after a crash, or if another program has created them. Errors: as
 /// host_stream::remove. Blocks: for the file system. Allocates: names.
 [[nodiscard]] result<void> remove_small_spellings(const io::handle& file, std::string_view name,
                                                   std::initializer_list<std::string_view> kept = {});

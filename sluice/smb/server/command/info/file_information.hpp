@@ -45,8 +45,8 @@ struct file_facts {
                                                                   wire::file_information_class what) noexcept;
 
 /// A class of [MS-FSCC] 2.4 for an open file, directory or stream of which `known` was asked.
-/// `room` has at least information_bytes_max, of which lists use as much as the client takes. Errors:
-/// INVALID_INFO_CLASS, NOT_SUPPORTED, BUFFER_TOO_SMALL (a list of which nothing fits), and
+/// `room` has at least information_bytes_max, of which lists use as much as the client takes.
+/// Errors: INVALID_INFO_CLASS, NOT_SUPPORTED, BUFFER_TOO_SMALL (a list of which nothing fits), and
 /// those of the file system.
 [[nodiscard]] std::expected<information, wire::nt_status> file_information(const request& r, const open& one,
                                                                            const wire::query_info_args& args,
