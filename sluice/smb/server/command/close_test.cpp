@@ -78,5 +78,20 @@ TEST_F(close_command, ends_the_open_of_the_create_before_it_in_a_related_compoun
     EXPECT_EQ(close(other), nt_status::success);
 }
 
+TEST_F(close_command, ends_no_open_of_an_earlier_create_if_the_one_before_it_is_malformed) {
+    client().begin_compound();
+    const std::uint64_t created = client().send_create("f");
+    client().flags = wire::header_flags::related;
+    const std::uint64_t malformed = client().send(command::create, wire::close_args{});
+    const std::uint64_t closed =
+        client().send(command::close, wire::close_args{.file = wire::file_id_of_previous});
+    client().flags = wire::header_flags::none;
+    client().end_compound();
+    EXPECT_EQ(client().answer_to(created).status(), nt_status::success);
+    EXPECT_EQ(client().answer_to(malformed).status(), nt_status::invalid_parameter);
+    EXPECT_EQ(client().answer_to(closed).status(), nt_status::invalid_parameter);
+    EXPECT_EQ(server_of_test().gauges().opens, 1U);
+}
+
 }  // namespace
 }  // namespace sluice::smb_simulation

@@ -100,6 +100,9 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<c
             serve_cancel(r);
             continue;
         }
+        // Also if it is refused before it is carried out: requests that are related to it must not
+        // be for the file of another CREATE.
+        if (r.header().command == wire::command::create) compound.file.reset();
         nt_status status = nt_status::invalid_parameter;
         // Else nothing to be related to.
         if (not(is_first and r.is_related)) status = co_await serve(r);

@@ -135,9 +135,9 @@ void stream_check::record_reference(const walked_entry& at) {
     stored_streams& streams = found->second;
     const auto open = open_walked(at);
     const auto file = open ? stream_file::of(*open) : result<stream_file>(failure(open.error()));
-    // Renamed in between, or the owner is not known.
+    // Renamed in between, or the owner is not known: it may be the original.
     if (not file or not streams.mark) {
-        streams.is_referenced = true;
+        streams.is_referenced = streams.has_own = true;
         return;
     }
     const relation is = relation_of(streams, *file);
@@ -151,17 +151,31 @@ void stream_check::record_reference(const walked_entry& at) {
 
 // --- copied and restored files
 
-// In a second walk, because only after the first is it known whether the original exists.
+// In further walks, because only after the first is it known whether the original exists. The
+// second finds originals that were moved during the first: a copy that took over the streams of one
+// would change its content.
 void stream_check::check_copies() {
-    bool has_copies = false;
-    for (const auto& [id, each] : stored_)
-        has_copies |= each.has_copies;
-    if (not has_copies) return;
+    if (std::ranges::none_of(stored_, [](const auto& each) { return each.second.has_copies; })) return;
+    walk_again([&](const walked_entry& at) { record_original(at); });
+    walk_again([&](const walked_entry& at) { check_copy(at); });
+}
+
+void stream_check::walk_again(const std::function<void(const walked_entry&)>& visit) {
     visited_.clear();
-    walk(tree_, {.file = [&](const walked_entry& at) { check_copy(at); },
+    walk(tree_, {.file = visit,
                  .store = [](const walked_entry&) {},
                  .failed = [](const std::string&, const error&) {},
                  .crosses_mounts = true});
+}
+
+void stream_check::record_original(const walked_entry& at) {
+    const auto reference = reference_of(at);
+    const auto found = reference and * reference ? stored_.find((*reference)->id) : stored_.end();
+    if (found == stored_.end() or found->second.has_own) return;
+    const auto open = open_walked(at);
+    const auto file = open ? stream_file::of(*open) : result<stream_file>(failure(open.error()));
+    found->second.has_own =
+        not file or not found->second.mark or relation_of(found->second, *file) == relation::own;
 }
 
 void stream_check::check_copy(const walked_entry& at) {
@@ -172,8 +186,8 @@ void stream_check::check_copy(const walked_entry& at) {
     const auto open = open_walked(at);
     const auto file = open ? stream_file::of(*open) : result<stream_file>(failure(open.error()));
     if (not file or not streams.mark or relation_of(streams, *file) != relation::copy) return;
-    // The original may be in a directory that could not be searched.
-    if (streams.has_own or not may_remove()) {
+    // The original may be in a directory that could not be searched, even if that is accepted.
+    if (streams.has_own or result_.unreadable != 0) {
         ++result_.copies;
         return report_(shown(at.path) + ": copied, and not changed since");
     }
@@ -283,13 +297,6 @@ void stream_check::check_directories() {
 }
 
 void stream_check::retire_unreferenced() {
-    // Until the end, no server is between the creation of a directory with copies and its
-    // reference.
-    std::optional<io::directory_handle> locked;
-    if (options_.repairs and store_.is_valid()) {
-        auto opened = io::directory_handle::open(store_, ".");
-        if (opened) lock_streams(locked.emplace(std::move(*opened)));
-    }
     for (const auto& [id, each] : stored_)
         if (each.is_in_group and not each.is_referenced and not is_new(id))
             settle(result_.unreferenced, id.text() + ": streams without a file",

@@ -89,6 +89,8 @@ private:
     void record_reference(const walked_entry& at);
     [[nodiscard]] relation relation_of(const stored_streams& streams, const stream_file& file) const;
     void check_copies();
+    void walk_again(const std::function<void(const walked_entry&)>& visit);
+    void record_original(const walked_entry& at);
     void check_copy(const walked_entry& at);
     [[nodiscard]] repair claim(const walked_entry& at, const stream_id& id) const;
     void check_nested_store(const walked_entry& at);

@@ -206,7 +206,9 @@ result<std::optional<stream_directory>> stream_store::find_in_base(const io::han
 void stream_store::move_to_base(const io::handle& file, const stream_file& facts,
                                 stream_directory& found) const {
     const auto base = base_of(file, facts);
-    const auto store = base ? make_store(*base) : result<io::path_handle>(failure(base.error()));
+    // No barrier, here and after the move: both stores are searched, and this may be an event loop.
+    const auto store =
+        base ? make_store(*base, store_durability::later) : result<io::path_handle>(failure(base.error()));
     if (not store) return;
     const auto here = io::status_of(found.store(), io::stat_fields::inode);
     const auto there = io::status_of(*store, io::stat_fields::inode);
@@ -216,8 +218,7 @@ void stream_store::move_to_base(const io::handle& file, const stream_file& facts
     const auto group =
         make_store_directory(*store, stream_group_of(id), stream_record{.kind = stream_record_kind::mark});
     if (not group) return;
-    // On failure, another process was faster, or it can only be used where it is. No barrier: both
-    // stores are searched, and this may be an event loop.
+    // On failure, another process was faster, or it can only be used where it is.
     (void)::renameat(found.above().descriptor(), name.c_str(), group->descriptor(), name.c_str());
     auto moved = find_in(*base, facts, id);
     if (moved and *moved and (*moved)->is_own()) found = std::move(**moved);

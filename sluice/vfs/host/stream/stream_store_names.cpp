@@ -81,7 +81,7 @@ result<io::path_handle> open_store(const io::path_handle& base) noexcept {
     return store;
 }
 
-result<io::path_handle> make_store(const io::path_handle& base) noexcept {
+result<io::path_handle> make_store(const io::path_handle& base, store_durability durable) noexcept {
     auto store = open_store(base);
     if (store or not is_missing(store.error())) return store;
     const auto made =
@@ -91,10 +91,11 @@ result<io::path_handle> make_store(const io::path_handle& base) noexcept {
             return failure(error::with_path(EACCES, "open streams", stream_store_name));
         return failure(made.error());
     }
+    if (durable == store_durability::later) return open_store(base);
     const auto around = io::directory_handle::open(base, ".");
-    const auto durable = around ? around->barrier() : result<void>(failure(around.error()));
+    const auto done = around ? around->barrier() : result<void>(failure(around.error()));
     // The server may be permitted to use a directory, but not to list it.
-    if (not durable and durable.error().code() != EACCES) return failure(durable.error());
+    if (not done and done.error().code() != EACCES) return failure(done.error());
     return open_store(base);
 }
 

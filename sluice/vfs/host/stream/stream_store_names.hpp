@@ -46,8 +46,12 @@ inline constexpr unsigned inherited_directory_bits = 02000;
 /// Opens the store in a directory. Errors: ENOENT; EXDEV if it is on another file system; EACCES,
 /// also if it is a link or a file, or others own it or have rights to it.
 [[nodiscard]] result<io::path_handle> open_store(const io::path_handle& base) noexcept;
-/// The same; creates it if there is none. Errors: also those of make_store_directory.
-[[nodiscard]] result<io::path_handle> make_store(const io::path_handle& base) noexcept;
+/// Whether a new store's name is durable when it is returned.
+enum class store_durability : bool { later, now };
+/// The same as open_store; creates the store if there is none. Errors: also those of
+/// make_store_directory.
+[[nodiscard]] result<io::path_handle> make_store(const io::path_handle& base,
+                                                 store_durability durable = store_durability::now) noexcept;
 /// Returns whether a store that open_store refuses may still be one of the server: a directory of
 /// its account to which others have rights, or one of which nothing is known.
 [[nodiscard]] bool may_be_own_store(const io::path_handle& base, const error& refusal) noexcept;
