@@ -145,34 +145,35 @@ TEST_P(volumes_by_threads, one_stream_is_read_by_all_threads_while_one_writes_it
 TEST_P(volumes_by_threads, a_stream_that_grows_is_read_queried_and_opened_by_all_threads) {
     SLUICE_NEEDS(has_streams);
     const node_ptr file = make_file("file");
-    constexpr int generations = 8;
-    std::atomic<int> problems{0};
-    for (int generation = 0; generation != generations; ++generation) {
-        const std::string name = "s" + std::to_string(generation);
-        const auto stream = file->attached()->open_stream({.name = name, .create = true});
+    std::vector<node_ptr> streams;
+    for (int i = 0; i != 8; ++i) {
+        auto stream = file->attached()->open_stream({.name = "s" + std::to_string(i), .create = true});
         ASSERT_TRUE(stream);
         ASSERT_EQ(code((*stream)->data()->open_data(writes)), 0);
         ASSERT_EQ(code(write(**stream, "start")), 0);
-        run_threads([&](int which, io::io_multiplexer& loop) {
-            for (int i = 0; i != rounds / 4; ++i) {
-                bool is_right = true;
-                if (which == 0) {
-                    const std::string more(i == 0 ? 10'000U : 100U, 'x');
-                    is_right = (*stream)->data()->truncate(5).has_value();
-                    is_right =
-                        is_right and io::sync_wait(loop, (*stream)->data()->co_write(bytes_of(more), 5));
-                } else {
-                    is_right = read_all(loop, **stream).starts_with("start");
-                    is_right = is_right and (*stream)->status();
-                    const auto own = file->attached()->open_stream({.name = name});
-                    is_right = is_right and own and (*own)->data()->open_data(reads);
-                    is_right = is_right and read_all(loop, **own).starts_with("start");
-                    is_right = is_right and file->attached()->streams();
-                }
-                problems += is_right ? 0 : 1;
-            }
-        });
+        streams.push_back(std::move(*stream));
     }
+    std::atomic<int> problems{0};
+    // Once for all streams, because a loop belongs to the first thread that runs it.
+    run_threads([&](int which, io::io_multiplexer& loop) {
+        for (int i = 0; i != rounds / 4 * static_cast<int>(streams.size()); ++i) {
+            node& stream = *streams[static_cast<std::size_t>(i / (rounds / 4))];
+            bool is_right = true;
+            if (which == 0) {
+                const std::string more(i % (rounds / 4) == 0 ? 10'000U : 100U, 'x');
+                is_right = stream.data()->truncate(5).has_value();
+                is_right = is_right and io::sync_wait(loop, stream.data()->co_write(bytes_of(more), 5));
+            } else {
+                is_right = read_all(loop, stream).starts_with("start");
+                is_right = is_right and stream.status();
+                const auto own = file->attached()->open_stream({.name = stream.stream_name()});
+                is_right = is_right and own and (*own)->data()->open_data(reads);
+                is_right = is_right and read_all(loop, **own).starts_with("start");
+                is_right = is_right and file->attached()->streams();
+            }
+            problems += is_right ? 0 : 1;
+        }
+    });
     EXPECT_EQ(problems, 0);
 }
 
