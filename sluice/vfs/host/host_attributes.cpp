@@ -257,14 +257,18 @@ result<void> apply_change(const io::handle& open, const metadata_change& wanted,
         if (not loaded) return failure(loaded.error());
         stored = *std::move(loaded);
     }
-    stored_metadata fresh =
+    const stored_metadata shown =
         stored.value_or(stored_metadata{.dos = before.dos, .is_sparse = before.is_sparse});
+    stored_metadata fresh = shown;
     if (wanted.born) fresh.born = wanted.born;
     if (wanted.dos) fresh.dos = *wanted.dos;
     if (wanted.is_sparse) fresh.is_sparse = *wanted.is_sparse;
     fresh.times.reset();
     if (has_attributes and not has_times and stored != fresh) {
-        if (const auto done = store_metadata(open, fresh); not done) return done;
+        const auto done = store_metadata(open, fresh);
+        // A link cannot have extended attributes. Those that it shows without them need no store.
+        const bool is_shown = before.kind == node_kind::symlink and fresh == shown;
+        if (not done and not is_shown) return done;
     }
     // After the attributes, because storing them changes times on some file systems.
     if (wanted.accessed or wanted.modified) {

@@ -69,6 +69,16 @@ protected:
     std::unique_ptr<host_volume> opened = host_volume::open(*multiplexer, scratch.path() + "/share").value();
 };
 
+// smbprotocol, a client in Python, sets the attributes of a link to what they are before it removes
+// the link.
+TEST_F(host_volume_test, a_link_accepts_the_attributes_that_it_has_and_no_others) {
+    fs::create_symlink("f", path_of("link"));
+    const node_ptr link = opened->find("link", follow_links::no).value();
+    const metadata shown = link->status().value();
+    EXPECT_EQ(code(link->change({.dos = shown.dos})), 0);
+    EXPECT_NE(code(link->change({.dos = shown.dos | dos_attributes::hidden})), 0);
+}
+
 TEST_F(host_volume_test, names_that_windows_does_not_allow_are_mapped_in_both_directions) {
     put("a:b");
     put("what?*");
