@@ -87,12 +87,18 @@ void run_on_workers(watch_script script) {
     }
 }
 
-io::task<void> cancel_first_watch(scripted_client& by, wire::file_id watched) {
-    const std::uint64_t watching = send_watch(by, watched, completion_filter::file_name);
+// Cancels a request to watch, which ends by that.
+io::task<void> cancel(scripted_client& by, std::uint64_t watching) {
     by.send_cancel(watching);
     io::task<nt_status> cancelling = by.answer_to(watching);
     const nt_status outcome = co_await std::move(cancelling);
     EXPECT_EQ(outcome, nt_status::cancelled) << wire::name_of(outcome);
+}
+
+io::task<void> cancel_first_watch(scripted_client& by, wire::file_id watched) {
+    const std::uint64_t watching = send_watch(by, watched, completion_filter::file_name);
+    io::task<void> cancelling = cancel(by, watching);
+    co_await std::move(cancelling);
     io::task<void> until_changed = change_directory(by, 1);
     co_await std::move(until_changed);
     const std::uint64_t again = send_watch(by, watched, completion_filter::file_name);
@@ -108,10 +114,8 @@ TEST(change_notify_on_simulated_loops, collects_changes_from_the_first_request_o
 // As smb2.notify.overflow of smbtorture.
 io::task<void> overflow_cancelled_watch(scripted_client& by, wire::file_id watched) {
     const std::uint64_t watching = send_watch(by, watched, completion_filter::file_name, 16);
-    by.send_cancel(watching);
-    io::task<nt_status> cancelling = by.answer_to(watching);
-    const nt_status outcome = co_await std::move(cancelling);
-    EXPECT_EQ(outcome, nt_status::cancelled) << wire::name_of(outcome);
+    io::task<void> cancelling = cancel(by, watching);
+    co_await std::move(cancelling);
     io::task<void> until_changed = change_directory(by, 3);
     co_await std::move(until_changed);
     const std::uint64_t again = send_watch(by, watched, completion_filter::file_name);
@@ -124,41 +128,27 @@ TEST(change_notify_on_simulated_loops, keeps_the_buffer_size_of_the_first_reques
     run_on_workers(overflow_cancelled_watch);
 }
 
-// The second request does not begin a watch of its own, with another filter.
-io::task<void> cancel_first_of_two(scripted_client& by, wire::file_id watched) {
+// The second of two requests does not begin a watch of its own, with another filter.
+io::task<void> cancel_one_of_two(scripted_client& by, wire::file_id watched, bool is_first) {
     const std::uint64_t first = send_watch(by, watched, completion_filter::file_name);
     const std::uint64_t second = send_watch(by, watched, completion_filter::directory_name);
-    by.send_cancel(first);
-    io::task<nt_status> cancelling = by.answer_to(first);
-    const nt_status outcome = co_await std::move(cancelling);
-    EXPECT_EQ(outcome, nt_status::cancelled) << wire::name_of(outcome);
+    io::task<void> cancelling = cancel(by, is_first ? first : second);
+    co_await std::move(cancelling);
     io::task<void> until_changed = change_directory(by, 1);
     co_await std::move(until_changed);
-    io::task<nt_status> waiting = answer_before_close(by, second, watched);
+    io::task<nt_status> waiting = answer_before_close(by, is_first ? second : first, watched);
     const nt_status status = co_await std::move(waiting);
     EXPECT_EQ(status, nt_status::success) << wire::name_of(status);
 }
 
 TEST(change_notify_on_simulated_loops, waits_for_the_watch_that_a_cancelled_request_begins) {
-    run_on_workers(cancel_first_of_two);
-}
-
-io::task<void> cancel_second_of_two(scripted_client& by, wire::file_id watched) {
-    const std::uint64_t first = send_watch(by, watched, completion_filter::file_name);
-    const std::uint64_t second = send_watch(by, watched, completion_filter::directory_name);
-    by.send_cancel(second);
-    io::task<nt_status> cancelling = by.answer_to(second);
-    const nt_status outcome = co_await std::move(cancelling);
-    EXPECT_EQ(outcome, nt_status::cancelled) << wire::name_of(outcome);
-    io::task<void> until_changed = change_directory(by, 1);
-    co_await std::move(until_changed);
-    io::task<nt_status> waiting = answer_before_close(by, first, watched);
-    const nt_status status = co_await std::move(waiting);
-    EXPECT_EQ(status, nt_status::success) << wire::name_of(status);
+    run_on_workers(
+        [](scripted_client& by, wire::file_id watched) { return cancel_one_of_two(by, watched, true); });
 }
 
 TEST(change_notify_on_simulated_loops, is_answered_if_a_request_that_waits_for_its_watch_is_cancelled) {
-    run_on_workers(cancel_second_of_two);
+    run_on_workers(
+        [](scripted_client& by, wire::file_id watched) { return cancel_one_of_two(by, watched, false); });
 }
 
 // The open ends while a worker may still be beginning the watch.

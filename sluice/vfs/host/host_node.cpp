@@ -94,16 +94,17 @@ bool host_node::can_have_attributes() const noexcept {
 
 // The names first: most files have none, and that is all then.
 result<private_attributes> host_node::ask_private_attributes() const noexcept {
-    private_attributes own{.has_security = true};
+    private_attributes own{.has_security = true, .has_streams = true};
     std::array<char, attribute_names_bytes> storage;
     const auto names = io::list_xattrs(asked(), storage);
     bool has_metadata = true;
     if (names) {
-        has_metadata = own.has_security = false;
+        has_metadata = own.has_security = own.has_streams = false;
         for (std::string_view rest = *names; not rest.empty();) {
             const std::string_view name = io::take_xattr_name(rest);
             has_metadata = has_metadata or name == metadata_attribute;
             own.has_security = own.has_security or name == security_attribute;
+            own.has_streams = own.has_streams or name == streams_attribute;
         }
     }
     if (not has_metadata) return own;
@@ -136,7 +137,9 @@ result<metadata> host_node::status_from(const io::file_status& found) noexcept {
     return status_from(found, *own);
 }
 
-metadata host_node::status_from(const io::file_status& found, const private_attributes& own) const noexcept {
+metadata host_node::status_from(const io::file_status& found, const private_attributes& own) noexcept {
+    // relaxed: nothing is published with it.
+    if (not own.has_streams) without_streams_at_.store(time_of(found.changed), std::memory_order_relaxed);
     const std::scoped_lock guard(name_mutex_);
     metadata shown = metadata_of(found, own.metadata, last_component(path_), tree_.dots());
     shown.has_security = own.has_security;
@@ -163,11 +166,20 @@ result<void> host_node::may_move() const noexcept {
     return tree_.may_change();
 }
 
+// The creation of the first large stream changes the change time, except within the tick of the
+// kernel's clock in which the attributes were read. Streams that are missed then are found by
+// `sluice streams check`.
+bool host_node::may_have_large_streams() const noexcept {
+    if (not tree_.keeps_attributes) return false;
+    const auto status = io::status_of(held(), io::stat_fields::changed);
+    return not status or time_of(status->changed) != without_streams_at_.load(std::memory_order_relaxed);
+}
+
 // Large streams in the store of a directory that once was a share of its own would not be found
 // elsewhere: finding them moves them to the store of this share. Without them, the file still
 // moves.
 void host_node::bring_streams() noexcept {
-    if (tree_.keeps_attributes) (void)stream_store(tree_).find(held());
+    if (may_have_large_streams()) (void)stream_store(tree_).find(held());
 }
 
 result<void> host_node::rename(std::string_view path, when_taken taken) noexcept {
@@ -264,13 +276,14 @@ result<void> host_node::set_alternate_name(const short_name& name) noexcept {
 result<void> host_node::remove() noexcept {
     if (const auto may = may_move(); not may) return may;
     const std::string where = known_path();
-    outlived_streams streams(tree_, asked());
+    std::optional<outlived_streams> streams;
+    if (may_have_large_streams()) streams.emplace(tree_, asked());
     auto done = io::unlink(held(), tree_.root(), std::string_view(where));
     // The root of another share, perhaps. What no client sees must not keep it.
     const bool is_full = not done and (done.error().code() == ENOTEMPTY or done.error().code() == EEXIST);
     if (is_full and kind() == node_kind::directory and remove_empty_store())
         done = io::unlink(held(), tree_.root(), std::string_view(where));
-    if (done) streams.retire_if_unused();
+    if (done and streams) streams->retire_if_unused();
     return done;
 }
 

@@ -105,8 +105,7 @@ public:
     /// Returns the status that the kernel has reported.
     [[nodiscard]] result<metadata> status_from(const io::file_status& found) noexcept;
     /// The same, if its attributes are known as well.
-    [[nodiscard]] metadata status_from(const io::file_status& found,
-                                       const private_attributes& own) const noexcept;
+    [[nodiscard]] metadata status_from(const io::file_status& found, const private_attributes& own) noexcept;
     /// The host's path, as last known.
     [[nodiscard]] std::string known_path() const {
         const std::scoped_lock guard(name_mutex_);
@@ -117,6 +116,7 @@ private:
     void go_by(std::string_view path);
     [[nodiscard]] std::string present_path() const;
     [[nodiscard]] result<void> may_move() const noexcept;
+    [[nodiscard]] bool may_have_large_streams() const noexcept;
     void bring_streams() noexcept;
     [[nodiscard]] result<void> rename_within(std::string_view path, when_taken taken) noexcept;
     [[nodiscard]] result<void> link_within(std::string_view path, when_taken taken) noexcept;
@@ -150,6 +150,8 @@ private:
     std::atomic<node_kind> kind_;
     granted_access granted_;
     std::atomic<bool> keeps_access_time_ = false;
+    // The change time with which the file was last seen without a reference to large streams.
+    std::atomic<time_point> without_streams_at_ = time_point::min();
     // Each is opened once. Two for data, because widening must not close one with reads in flight.
     io::handle held_;
     io::file_handle reading_;

@@ -55,8 +55,7 @@ public:
     [[nodiscard]] change_feed* changes() noexcept override;
 
     /// Returns the reason why streams that do not fit into attributes cannot be used, as found when
-    /// the volume was opened; std::nullopt if there is none, or if the volume has no streams at
-    /// all.
+    /// the volume was opened. Otherwise, and for a volume without any streams, std::nullopt.
     [[nodiscard]] const std::optional<error>& stream_problem() const noexcept { return stream_problem_; }
     /// Returns that reason for people, with the rule and the remedy; empty if there is none.
     /// Blocks: for the file system.

@@ -46,8 +46,8 @@ struct walk_visitor {
 void walk(const host_tree& tree, const walk_visitor& visitor);
 
 /// The same, within the mount of the root, and without stores.
-template <class Visit, class Skip>
-walk_errors walk(const host_tree& tree, Visit visit, Skip /*skip*/) {
+template <class Visit>
+walk_errors walk(const host_tree& tree, Visit visit) {
     walk_errors errors;
     walk(tree, walk_visitor{.file = std::move(visit),
                             .store = [](const walked_entry&) {},

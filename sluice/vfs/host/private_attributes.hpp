@@ -16,6 +16,7 @@ namespace sluice::vfs {
 struct private_attributes {
     std::optional<stored_metadata> metadata{};
     bool has_security = false;
+    bool has_streams = false;  // the reference to large streams, which are files of a store
 };
 
 /// A cache of private attributes. Reading them by name is one of the more expensive calls.

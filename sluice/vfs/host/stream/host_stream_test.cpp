@@ -214,6 +214,19 @@ TEST_F(host_streams, are_renamed_in_every_combination_of_small_and_large) {
     }
 }
 
+TEST_F(host_streams, are_found_if_their_file_was_known_to_have_none) {
+    const node_ptr known = at("f");
+    const metadata before = known->status().value();
+    scratch.write("g", "");
+    put("g", "wait", "");
+    while (at("g")->status().value().changed == before.changed)  // a tick of the kernel's clock
+        put("g", "wait", "x");
+    put("f", "s", large);
+    ASSERT_EQ(code(known->names()->remove()), 0);
+    EXPECT_THAT(stored(), IsEmpty());
+    EXPECT_THAT(lost(), ElementsAre("=s"));
+}
+
 // A rename that replaces a stream in another case, and is interrupted, leaves both spellings.
 class host_streams_of_two_spellings : public stream_test {
 protected:

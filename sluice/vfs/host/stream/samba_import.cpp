@@ -45,8 +45,7 @@ std::optional<std::string> samba_import::open_depot() {
 }
 
 samba_import_result samba_import::run() {
-    const walk_errors errors =
-        walk(tree_, [&](const walked_entry& at) { visit(at); }, [](const std::string&) {});
+    const walk_errors errors = walk(tree_, [&](const walked_entry& at) { visit(at); });
     result_.unreadable += errors.directories;
     if (errors.directories != 0) report_(errors.first + ": cannot list the directory");
     report_unused();

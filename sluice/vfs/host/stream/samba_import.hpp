@@ -65,8 +65,8 @@ public:
     samba_import(host_volume& volume, io::io_multiplexer& loop, const samba_import_options& options,
                  std::function<void(const std::string&)> report);
 
-    /// Finds the depot and what is in it. Returns why it cannot be used; std::nullopt if it can, or
-    /// if there is none.
+    /// Finds the depot and what is in it. Returns why it cannot be used; std::nullopt if it can,
+    /// and for a directory without a depot.
     [[nodiscard]] std::optional<std::string> open_depot();
     [[nodiscard]] bool has_depot() const noexcept { return depot_.is_open(); }
 

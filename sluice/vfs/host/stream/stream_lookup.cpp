@@ -224,22 +224,6 @@ void stream_store::move_to_base(const io::handle& file, const stream_file& facts
     if (moved and *moved and (*moved)->is_own()) found = std::move(**moved);
 }
 
-std::size_t stream_store::count(const io::handle& file, const stream_file& facts, const stream_id& id) const {
-    const as_process now;
-    std::vector<io::file_status> stores;
-    (void)visit_places(tree_, file, [&](const io::path_handle& place) -> result<bool> {
-        const auto found = find_in(place, facts, id);
-        if (not found or not*found or not(*found)->is_on_file_system_of_file()) return true;
-        const auto status = io::status_of((*found)->store(), io::stat_fields::inode);
-        const bool is_new = status and std::ranges::none_of(stores, [&](const io::file_status& each) {
-                                return each.is_same_inode(*status);
-                            });
-        if (is_new) stores.push_back(*status);
-        return true;
-    });
-    return stores.size();
-}
-
 // The directory in which the store for new streams of a file is: the topmost on its file system.
 result<io::path_handle> stream_store::base_of(const io::handle& file, const stream_file& facts) const {
     if (facts.device == tree_.root_device) return io::path_handle::open(tree_.store_base(), ".", of_a_store);

@@ -2,16 +2,12 @@
 // Whatever it has done by then, the next process finds each stream as it was before the change or
 // as it is after it.
 
-#include <sys/ptrace.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <csignal>
 #include <functional>
 
 #include "sluice/vfs/host/host_walk.hpp"
 #include "sluice/vfs/host/stream/stream_check.hpp"
 #include "sluice/vfs/host/stream/stream_testing.hpp"
+#include "sluice/vfs/host/stream/traced_process_testing.hpp"
 
 namespace sluice::vfs {
 namespace {
@@ -32,28 +28,10 @@ protected:
 
     // Runs `change` in a child, and kills it at its system call number `calls`.
     ending run(const action& change, unsigned calls) {
-        const pid_t child = ::fork();
-        if (child == 0) {
-            reopen();
-            if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(77);
-            ::raise(SIGSTOP);
-            change();
-            ::_exit(HasFailure() ? 1 : 0);
-        }
-        int status = 0;
-        EXPECT_EQ(::waitpid(child, &status, 0), child);
-        if (WIFEXITED(status)) return ending::not_traced;
-        EXPECT_EQ(::ptrace(PTRACE_SETOPTIONS, child, nullptr, PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL), 0);
-        // Each call stops twice, at its beginning and at its end.
-        for (unsigned stops = 0; stops != 2 * calls + 1; ++stops) {
-            EXPECT_EQ(::ptrace(PTRACE_SYSCALL, child, nullptr, nullptr), 0);
-            EXPECT_EQ(::waitpid(child, &status, 0), child);
-            if (not WIFEXITED(status)) continue;
-            EXPECT_EQ(WEXITSTATUS(status), 0) << "the change fails";
-            return ending::completed;
-        }
-        EXPECT_EQ(::kill(child, SIGKILL), 0);
-        EXPECT_EQ(::waitpid(child, &status, 0), child);
+        const auto process = traced_process::start(change, [&] { reopen(); });
+        if (process == nullptr) return ending::not_traced;
+        for (unsigned begun = 0; begun != calls + 1; ++begun)
+            if (not process->run_to_call()) return ending::completed;
         return ending::killed;
     }
 

@@ -176,10 +176,8 @@ result<stream_directory> stream_store::find_or_create(const io::handle& file,
     return made;
 }
 
+// Gives a copied file a new reference, without the streams of the original.
 result<void> stream_store::forget_copied(const io::handle& file) const {
-    const auto found = find(file);
-    if (not found) return failure(found.error());
-    if (not*found or (*found)->is_own()) return {};
     const auto reference = load_reference(file);
     const auto facts = stream_file::of(file);
     if (not reference or not*reference or not facts) return failure({EIO, "forget streams"});

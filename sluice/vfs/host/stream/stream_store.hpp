@@ -170,9 +170,6 @@ public:
     [[nodiscard]] result<stream_directory> find_or_create(const io::handle& file,
                                                           std::string_view removed = {}) const;
 
-    /// Takes the streams of the original from a copied file; does nothing for other files. Errors:
-    /// as find_or_create.
-    [[nodiscard]] result<void> forget_copied(const io::handle& file) const;
     /// Removes all large streams of a file, also those that are left over although an attribute is
     /// the stream; takes them from a copied file. Errors: as find_or_create. Complexity: linear in
     /// the streams.
@@ -182,7 +179,7 @@ public:
     /// `lost` are moved to that of the volume's root. Returns whether one was removed.
     [[nodiscard]] bool remove_empty(const io::path_handle& directory) const noexcept;
     /// Returns the reason why streams cannot be stored outside of attributes: the store in the
-    /// volume's root is not usable, or cannot be created. std::nullopt if there is none.
+    /// volume's root is not usable, or cannot be created. Otherwise std::nullopt.
     [[nodiscard]] std::optional<error> problem() const;
 
     // For the tools that check and repair a store:
@@ -198,10 +195,6 @@ public:
     [[nodiscard]] result<std::optional<stream_directory>> find(const io::handle& file,
                                                                const stream_file& facts,
                                                                const stream_id& id) const;
-    /// Returns in how many stores of the file's file system it has a directory. Only the first is
-    /// used.
-    [[nodiscard]] std::size_t count(const io::handle& file, const stream_file& facts,
-                                    const stream_id& id) const;
     /// The streams that a copied file gets: those of a directory, or none if it is null.
     struct copied_streams {
         const stream_directory* from = nullptr;
@@ -231,6 +224,7 @@ private:
     [[nodiscard]] result<stream_directory> open_or_separate(const io::handle& file, const stream_file& facts,
                                                             const stream_record& reference,
                                                             std::string_view removed) const;
+    [[nodiscard]] result<void> forget_copied(const io::handle& file) const;
     void follow_owner(stream_directory& streams, const stream_file& facts) const;
     [[nodiscard]] result<stream_directory> create_for(const io::handle& file, const stream_file& facts,
                                                       const stream_id& id) const;

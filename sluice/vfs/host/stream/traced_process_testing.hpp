@@ -17,10 +17,13 @@ namespace sluice::vfs {
 /// only the thread that has created it.
 class traced_process {
 public:
-    /// Returns null if this sandbox does not let processes be traced.
-    [[nodiscard]] static std::unique_ptr<traced_process> start(const std::function<void()>& action) {
+    /// `prepare` runs there before the action, without a stop. Returns null if this sandbox does
+    /// not let processes be traced.
+    [[nodiscard]] static std::unique_ptr<traced_process> start(
+        const std::function<void()>& action, const std::function<void()>& prepare = [] {}) {
         const pid_t child = ::fork();
         if (child == 0) {
+            prepare();
             if (::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) ::_exit(77);
             ::raise(SIGSTOP);
             action();
