@@ -119,9 +119,9 @@ result<private_attributes> host_node::private_attributes_at(time_point change_ti
     const file_key itself = key();
     if (const auto known = tree_.attributes.find(itself, change_time)) return *known;
     const result<private_attributes> own = ask_private_attributes();
-    constexpr auto settled_after = std::chrono::milliseconds(100);
-    const bool is_settled = std::chrono::system_clock::now() - change_time > settled_after;
-    if (own and is_settled) tree_.attributes.record(itself, change_time, *own);
+    constexpr auto unambiguous_after = std::chrono::milliseconds(100);
+    const bool is_unambiguous = std::chrono::system_clock::now() - change_time > unambiguous_after;
+    if (own and is_unambiguous) tree_.attributes.record(itself, change_time, *own);
     return own;
 }
 
