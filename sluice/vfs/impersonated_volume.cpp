@@ -127,6 +127,11 @@ public:
     [[nodiscard]] result<void> link(std::string_view path, when_taken taken) noexcept override {
         return as([&] { return underlying_->names()->link(path, taken); });
     }
+    // The server wants to know; the account need not be able to search the directory.
+    [[nodiscard]] result<name_place> place() noexcept override { return underlying_->names()->place(); }
+    [[nodiscard]] result<name_identity> identity_of(std::string_view name) noexcept override {
+        return underlying_->children()->identity_of(name);
+    }
     [[nodiscard]] result<void> remove() noexcept override {
         return as([&] { return underlying_->names()->remove(); });
     }
@@ -253,6 +258,9 @@ public:
                                                               change_listener& listener) noexcept override {
         return owner_.underlying_.changes()->watch_as(owner_.account_, underlying(directory), recursive,
                                                       listener);
+    }
+    [[nodiscard]] bool reports_all_changes(node& directory) noexcept override {
+        return owner_.underlying_.changes()->reports_all_changes(underlying(directory));
     }
     [[nodiscard]] io::task<bool> co_changed() noexcept override {
         return owner_.underlying_.changes()->co_changed();
