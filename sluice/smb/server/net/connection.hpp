@@ -87,8 +87,8 @@ public:
     traffic_counters counters;
     auth::preauth_integrity preauth;
 
-    /// Returns the channel of a session on this connection, also while it is being established; null
-    /// if there is none, or it has ended.
+    /// Returns the channel of a session on this connection, also while it is being established;
+    /// null if there is none, or it has ended.
     [[nodiscard]] std::shared_ptr<channel> find_channel(std::uint64_t session_id) noexcept;
     /// Adds a channel that is in the list of its session. Returns false if the connection has too
     /// many channels, or already has one of that session.
@@ -139,8 +139,8 @@ public:
     [[nodiscard]] bool has_delivered(std::uint64_t up_to) const noexcept {
         return writer_.has_delivered(up_to);
     }
-    /// Records that the unsolicited message that ends at `at` is not delivered: until it is, no more
-    /// are sent on this connection.
+    /// Records that the unsolicited message that ends at `at` is not delivered: until it is, no
+    /// more are sent on this connection.
     void record_stuck(std::uint64_t at) noexcept;
 
     /// Waits until a large reply would soon be sent; see frame_writer::has_room().

@@ -39,8 +39,8 @@ public:
     // relaxed: only the flag is read; its consequences happen on the home loop.
     [[nodiscard]] bool is_closing() const noexcept { return is_closing_.load(std::memory_order_relaxed); }
     void set_closing() noexcept { is_closing_.store(true, std::memory_order_relaxed); }
-    /// Returns whether the last unsolicited message was undelivered when the home loop last checked:
-    /// then no more are sent on this connection.
+    /// Returns whether the last unsolicited message was undelivered when the home loop last
+    /// checked: then no more are sent on this connection.
     [[nodiscard]] bool is_stuck() const noexcept { return is_stuck_.load(std::memory_order_relaxed); }
     void record_stuck(bool now) noexcept { is_stuck_.store(now, std::memory_order_relaxed); }
 

@@ -106,10 +106,11 @@ public:
     [[nodiscard]] open_phase phase() const noexcept { return progress.phase(); }
     [[nodiscard]] bool is_live() const noexcept { return phase() == open_phase::live; }
     [[nodiscard]] bool has_ended() const noexcept { return phase() == open_phase::ended; }
-    /// Makes the open live, when its CREATE is complete. Returns false if the open has ended before.
+    /// Makes the open live, when its CREATE is complete. Returns false if the open has ended
+    /// before.
     [[nodiscard]] bool go_live() noexcept { return progress.go_live(); }
-    /// Ends the open. Returns the previous phase: exactly one caller does not get `ended`, and has
-    /// to release what the open holds.
+    /// Ends the open. Returns the previous phase: exactly one caller does not get `ended`,
+    /// and that one releases the resources of the open.
     [[nodiscard]] open_phase end() noexcept { return progress.end(); }
 
     // --- its session and tree
@@ -136,8 +137,8 @@ public:
     };
     [[nodiscard]] bool attach(server::session& to, std::shared_ptr<server::tree> by,
                               const server::channel* on, loss& lost) noexcept;
-    /// Detaches the open from its session, and returns that; null if it had none. The caller removes
-    /// the open from the table of the session.
+    /// Detaches the open from its session, and returns that; null if it had none. The caller
+    /// removes the open from the table of the session.
     [[nodiscard]] std::shared_ptr<server::session> detach() noexcept;
     /// Detaches the open from that session, if it belongs to it, and returns whether it did. A
     /// session does this with all its opens before it is destroyed.
@@ -167,9 +168,9 @@ public:
         change(durable_);
         return true;
     }
-    /// Detaches the open from `of` because its client is gone, and counts it as kept. Returns false,
-    /// and changes nothing, if it is not a live and durable open of `of`. The caller then starts the
-    /// timer.
+    /// Detaches the open from `of` because its client is gone, and counts it as kept; the caller
+    /// then starts the timer. Returns false, and changes nothing, if it is not a live and durable
+    /// open of `of`.
     [[nodiscard]] bool begin_loss(const server::session& of, std::uint32_t number,
                                   quota_hold&& counted) noexcept;
     /// Records the timer of that loss. Returns false if the client has come back or the open has

@@ -41,7 +41,7 @@ enum class caching_outcome : std::uint8_t {
 [[nodiscard]] bool is_for_attributes(wire::access_mask access) noexcept;
 
 /// A request that waits until a lease or oplock of a file has changed, or an open of it has ended.
-/// It enters the list in the same section that has found the reason to wait, so it misses no change.
+/// It enters the list in the section that has found the reason to wait, so it misses no change.
 /// Loop-owned, in the frame of the request. Lifetime: the file outlives it.
 class caching_wait {
 public:
