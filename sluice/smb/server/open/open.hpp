@@ -215,7 +215,7 @@ public:
     /// Returns another handle of the file, from which replies are sent that may outlive the open.
     /// The first of them duplicates the descriptor; null if there is no descriptor left.
     [[nodiscard]] std::shared_ptr<io::file_handle> pages(const io::file_handle& file);
-    /// Releases the scan and the handle of pages(), which only an open that clients can use needs.
+    /// Releases the scan, which only an open that has not ended needs.
     void drop_scan() noexcept;
 
     std::atomic<std::uint64_t> position{0};  // FilePositionInformation: kept, not used
