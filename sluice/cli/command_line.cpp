@@ -193,6 +193,10 @@ option_syntax option_syntax::value_name(const char* name) const {
 option_syntax option_syntax::shows_default() const {
     declared_->capture_default_str();
     help_->present_default = declared_->get_default_str();
+    // CLI11 writes several values in brackets, which are around the default already.
+    std::string& shown = help_->present_default;
+    if (shown.size() >= 2 and shown.front() == '[' and shown.back() == ']')
+        shown = shown.substr(1, shown.size() - 2);
     return *this;
 }
 

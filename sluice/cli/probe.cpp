@@ -149,8 +149,9 @@ void run_atomicity(const atomicity_arguments& arguments) {
 }  // namespace
 
 void add_probe(command_syntax app) {
-    const command_syntax probe =
-        app.add_subcommand("probe", "test the guarantees of a file system").group("Tools");
+    const command_syntax probe = app.add_subcommand("probe", "test the guarantees of a file system")
+                                     .group("Tools")
+                                     .example("sluice probe atomicity /mnt/share");
     probe.require_subcommands(1);
     const command_syntax atomicity =
         probe

@@ -67,18 +67,19 @@ void add_user(command_syntax app) {
     user.add_option("--users-file", arguments->file,
                     "users file [default: ~/.config/sluice/users; for root: /etc/sluice/users]")
         .value_name("FILE");
-    const auto add = [&](const char* name, const char* what, auto action) {
-        const command_syntax command = user.add_subcommand(name, what);
+    const auto add = [&](const char* name, const char* what, const char* example, auto action) {
+        const command_syntax command = user.add_subcommand(name, what).example(example);
         command.add_option("NAME", arguments->name, "user name, case-insensitive")
             .required()
             .check(validate_user_name);
         command.on_call(action);
     };
-    add("add", "add a user; prompts for a password, or reads it from standard input",
+    add("add", "add a user; prompts for a password, or reads it from standard input", "sluice user add bob",
         [arguments] { set_password(*arguments, true); });
-    add("passwd", "change the password of a user", [arguments] { set_password(*arguments, false); });
-    add("remove", "remove a user", [arguments] { remove(*arguments); });
-    user.add_subcommand("list", "list all users").on_call([arguments] {
+    add("passwd", "change the password of a user", "sluice user passwd bob",
+        [arguments] { set_password(*arguments, false); });
+    add("remove", "remove a user", "sluice user remove bob", [arguments] { remove(*arguments); });
+    user.add_subcommand("list", "list all users").example("sluice user list").on_call([arguments] {
         for (const std::string& name : open_database(*arguments)->names())
             fmt::print("{}\n", name);
     });

@@ -35,7 +35,6 @@ class queue_file;
 ///
 /// Signals: the first request of a process installs a handler of SIGBUS, as the first memory_map
 /// does (see there), so that a waiter that reads mapped memory survives the truncation of the file.
-/// there), so that a waiter that reads mapped memory survives that the file is cut.
 class atomic_append final : public shared_fs_mutex {
 public:
     /// Opens or creates the file. Errors: as file_handle::open; EBADMSG if it has another format;

@@ -156,7 +156,8 @@ void run_build(const build_arguments& arguments) {
 
 void add_fat_build(command_syntax fat) {
     const auto arguments = std::make_shared<build_arguments>();
-    const command_syntax build = fat.add_subcommand("build", "create an image with the files of a directory");
+    const command_syntax build = fat.add_subcommand("build", "create an image with the files of a directory")
+                                     .example("sluice fat build --from boot --size 64m disk.img");
     build.add_option("IMAGE", arguments->image, "image file, replaced when the new one is complete")
         .required();
     build.add_option("--from", arguments->from, "directory to copy").required().value_name("DIR");

@@ -131,9 +131,11 @@ void run_repair(const check_arguments& arguments) {
 }  // namespace
 
 void add_fat_check(command_syntax fat) {
-    const auto add = [&](const char* name, const char* what, const char* overlay_help, auto run) {
+    const auto add = [&](const char* name, const char* what, const char* overlay_help, const char* example,
+                         auto run) {
         const auto arguments = std::make_shared<check_arguments>();
-        const command_syntax command = fat.add_subcommand(name, what).further_status("4 volume damaged");
+        const command_syntax command =
+            fat.add_subcommand(name, what).example(example).further_status("4 volume damaged");
         add_overlay_option(command, arguments->how, overlay_help);
         add_code_page_option(command, arguments->how);
         command.add_option("IMAGE", arguments->image, "image file, or IMAGE@N for its partition N")
@@ -148,9 +150,10 @@ void add_fat_check(command_syntax fat) {
         return std::pair(command, arguments);
     };
     add("check", "check a volume for damage, without changing it", "check IMAGE with the changes in FILE",
-        run_check);
+        "sluice fat check --json disk.img", run_check);
     const auto [repair, arguments] = add("repair", "repair a damaged volume; reachable files are kept",
-                                         "store changes in FILE; do not modify the image", run_repair);
+                                         "store changes in FILE; do not modify the image",
+                                         "sluice fat repair --undo card.undo card.img", run_repair);
     repair.add_option("--undo", arguments->undo, "save the original bytes first, for 'sluice fat undo'")
         .value_name("FILE");
 }

@@ -70,7 +70,8 @@ void run_get(const get_arguments& arguments) {
 
 void add_fat_get(command_syntax fat) {
     const auto arguments = std::make_shared<get_arguments>();
-    const command_syntax get = fat.add_subcommand("get", "copy a file or directory from a volume");
+    const command_syntax get = fat.add_subcommand("get", "copy a file or directory from a volume")
+                                   .example("sluice fat get --salvage card.img@2:/DCIM .");
     get.add_option("IMAGE:/PATH", arguments->image, "file or directory on the volume").required();
     get.add_option("TARGET", arguments->target, "local file or directory [default: current directory]");
     get.add_flag("--salvage", arguments->salvages,

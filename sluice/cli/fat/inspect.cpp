@@ -183,9 +183,9 @@ void run_map(const inspect_arguments& arguments) {
 }  // namespace
 
 void add_fat_inspect(command_syntax fat) {
-    const auto add = [&](const char* name, const char* what, auto run) {
+    const auto add = [&](const char* name, const char* what, const char* example, auto run) {
         const auto arguments = std::make_shared<inspect_arguments>();
-        const command_syntax command = fat.add_subcommand(name, what);
+        const command_syntax command = fat.add_subcommand(name, what).example(example);
         add_image_options(command, arguments->how);
         command
             .add_option("IMAGE:/PATH", arguments->image,
@@ -194,18 +194,19 @@ void add_fat_inspect(command_syntax fat) {
         command.on_call([arguments, run] { run(*arguments); });
         return std::pair(command, arguments);
     };
-    const auto [ls, listing] = add("ls", "list a directory", run_ls);
+    const auto [ls, listing] = add("ls", "list a directory", "sluice fat ls -lR disk.img:/", run_ls);
     ls.add_flag("-l,--long", listing->is_long, "show attributes, size, and modification time");
     ls.add_flag("-R,--recursive", listing->is_recursive, "list subdirectories recursively");
-    add("cat", "print a file", run_cat);
-    const auto [stat, status] = add("stat", "show information about a volume, file, or directory", run_stat);
+    add("cat", "print a file", "sluice fat cat disk.img:/config.txt", run_cat);
+    const auto [stat, status] = add("stat", "show information about a volume, file, or directory",
+                                    "sluice fat stat disk.img", run_stat);
     stat.add_flag("--counters", status->wants_counters,
                   "read the file in blocks of 512 bytes and count FAT lookups");
     stat.add_option("--strategy", status->strategy, "cluster lookup: naive, cursor, runs")
         .value_name("NAME")
         .one_of({"naive", "cursor", "runs"})
         .shows_default();
-    add("map", "show where files are stored in the image", run_map);
+    add("map", "show where files are stored in the image", "sluice fat map disk.img:/kernel.img", run_map);
 }
 
 }  // namespace sluice::cli

@@ -45,7 +45,8 @@ void run_mkfile(const mkfile_arguments& arguments) {
 void add_fat_mkfile(command_syntax fat) {
     const auto made = std::make_shared<mkfile_arguments>();
     const command_syntax mkfile =
-        fat.add_subcommand("mkfile", "write a file of a given size, for measurements");
+        fat.add_subcommand("mkfile", "write a file of a given size, for measurements")
+            .example("sluice fat mkfile --size 100m --block 64k disk.img:/data");
     mkfile.add_option("IMAGE:/PATH", made->image, "file to write").required();
     mkfile.add_option("--size", made->size_bytes, "file size, with an optional suffix k, m, g, or t")
         .required()

@@ -140,7 +140,8 @@ void run_label(const label_arguments& arguments) {
 
 void add_label(command_syntax fat) {
     const auto arguments = std::make_shared<label_arguments>();
-    const command_syntax command = fat.add_subcommand("label", "show, set, or remove the volume label");
+    const command_syntax command = fat.add_subcommand("label", "show, set, or remove the volume label")
+                                       .example("sluice fat label disk.img FIRMWARE");
     command.add_option("IMAGE", arguments->image, "image file, or IMAGE@N for its partition N").required();
     const option_syntax label =
         command.add_option("LABEL", arguments->label, "new label, at most 11 characters")
@@ -155,7 +156,9 @@ void add_label(command_syntax fat) {
 void add_fat_mkfs(command_syntax fat) {
     const auto arguments = std::make_shared<mkfs_arguments>();
     const command_syntax mkfs =
-        fat.add_subcommand("mkfs", "create an empty volume; with --size, also create or extend the image");
+        fat.add_subcommand("mkfs", "create an empty volume; with --size, also create or extend the image")
+            .example("sluice fat mkfs --size 64m --label FIRMWARE disk.img")
+            .example("sluice fat mkfs --type 32 card.img@1");
     mkfs.add_option("IMAGE", arguments->image, "image file, or IMAGE@N for its partition N").required();
     mkfs.add_option("--size", arguments->size, "image size, with an optional suffix k, m, g, or t")
         .check(validate_size)

@@ -132,9 +132,9 @@ void run_defrag(const change_arguments& arguments) {
 }  // namespace
 
 void add_fat_modify(command_syntax fat) {
-    const auto add = [&](const char* name, const char* what, auto run) {
+    const auto add = [&](const char* name, const char* what, const char* example, auto run) {
         const auto arguments = std::make_shared<change_arguments>();
-        const command_syntax command = fat.add_subcommand(name, what);
+        const command_syntax command = fat.add_subcommand(name, what).example(example);
         add_image_options(command, arguments->how);
         command.on_call([arguments, run] { run(*arguments); });
         return std::pair(command, arguments);
@@ -146,19 +146,23 @@ void add_fat_modify(command_syntax fat) {
             .required()
             .expected(1);
     };
-    const auto [mkdir, making] = add("mkdir", "create a directory", run_mkdir);
+    const auto [mkdir, making] =
+        add("mkdir", "create a directory", "sluice fat mkdir -p disk.img:/logs/boot", run_mkdir);
     operand(mkdir, *making);
     mkdir.add_flag("-p,--parents", making->with_parents,
                    "create missing parents; succeed if the directory exists");
-    const auto [rm, removing] = add("rm", "remove a file or an empty directory", run_rm);
+    const auto [rm, removing] =
+        add("rm", "remove a file or an empty directory", "sluice fat rm -r disk.img:/logs", run_rm);
     operand(rm, *removing);
     rm.add_flag("-r,--recursive", removing->is_recursive, "remove directories and their contents");
-    const auto [mv, moving] = add("mv", "rename or move a file or directory within the volume", run_mv);
+    const auto [mv, moving] = add("mv", "rename or move a file or directory within the volume",
+                                  "sluice fat mv disk.img:/config.txt disk.img:/config.old", run_mv);
     mv.add_option("IMAGE:/PATH TARGET", moving->operands, "present path, and new path on the same volume")
         .required()
         .expected(2);
     const auto [defrag, joining] =
-        add("defrag", "rewrite fragmented files in fewer extents, as far as free space allows", run_defrag);
+        add("defrag", "rewrite fragmented files in fewer extents, as far as free space allows",
+            "sluice fat defrag disk.img:/", run_defrag);
     operand(defrag, *joining);
 }
 

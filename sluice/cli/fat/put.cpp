@@ -58,7 +58,8 @@ void run_put(const put_arguments& arguments) {
 
 void add_fat_put(command_syntax fat) {
     const auto arguments = std::make_shared<put_arguments>();
-    const command_syntax put = fat.add_subcommand("put", "copy files and directories to a volume");
+    const command_syntax put = fat.add_subcommand("put", "copy files and directories to a volume")
+                                   .example("sluice fat put build/boot notes.txt disk.img:/");
     put.add_option("SOURCE... IMAGE:/PATH", arguments->operands, "the files and directories, and the target")
         .required()
         .expected(2, -1);

@@ -551,7 +551,7 @@ void add_serve(command_syntax app) {
                                        .usage("[NAME=]PATH...")
                                        .example("sluice serve ~/Public")
                                        .example("sluice serve --read-only --encrypt photos=/srv/photos")
-                                       .example("sluice serve --config /etc/sluice.toml")
+                                       .example("sluice serve --config /etc/sluice/sluice.toml")
                                        .example("sluice serve disk.img --overlay try.overlay");
     const auto given = std::make_shared<serve_arguments>();
     declare_serve_options(command, *given);

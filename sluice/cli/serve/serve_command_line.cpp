@@ -146,9 +146,9 @@ void declare_serve_options(command_syntax command, serve_arguments& into) {
         .value_name("FILE")
         .group("Files");
     command
-        .add_option("--short-names", into.options.short_names,
-                    "give files in directories short names (8.3), too: on, off [default: off]; FAT images "
-                    "always have them")
+        .add_option(
+            "--short-names", into.options.short_names,
+            "give files in directories short names (8.3), too, as in FAT images: on, off [default: off]")
         .one_of(std::vector<std::string>{"off", "on"})
         .value_name("off|on")
         .group("Files");

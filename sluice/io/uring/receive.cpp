@@ -95,8 +95,8 @@ bool multiplexer::arm_receive(half_state& state, const receive_request& request)
     } else {
         io_uring_prep_recv_multishot(entry, descriptor, nullptr, 0, 0);
     }
-    // Not before there is something to receive: the kernel picks a buffer first and, if none is
-    // free, would report that even for a socket with nothing to receive.
+    // Only when data has arrived: the kernel selects a buffer first and, if none is free, would
+    // report that even for a socket without data.
     entry->ioprio |= IORING_RECVSEND_POLL_FIRST;
     name_file(*entry, *state.half->owner);
     entry->flags |= IOSQE_BUFFER_SELECT;

@@ -200,7 +200,6 @@ void range_skiplist<Atomics, Steps>::point(link& own, std::uint64_t word) noexce
 // everything that is read of `next`, and before anything is concluded. Contents and links are read
 // with acquire, so that this check cannot come too early: if they already belong to another range,
 // then the check sees the change that came before its node was used again.
-// used again.
 template <class Atomics, class Steps>
 [[gnu::always_inline]] inline auto range_skiplist<Atomics, Steps>::advance(const key& wanted, unsigned level,
                                                                            gap& at, key& next_key) noexcept

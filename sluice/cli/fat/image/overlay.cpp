@@ -127,17 +127,20 @@ void run_rebind(const overlay_arguments& arguments) {
 }  // namespace
 
 void add_fat_overlay(command_syntax fat) {
-    const auto add = [&](const char* name, const char* what, const char* overlay_help, auto run) {
+    const auto add = [&](const char* name, const char* what, const char* overlay_help, const char* example,
+                         auto run) {
         const auto arguments = std::make_shared<overlay_arguments>();
-        const command_syntax command = fat.add_subcommand(name, what);
+        const command_syntax command = fat.add_subcommand(name, what).example(example);
         command.add_option("IMAGE", arguments->image, "image of the overlay").required();
         command.add_option("--overlay", arguments->overlay, overlay_help).required().value_name("FILE");
         command.on_call([arguments, run] { run(*arguments); });
     };
-    add("commit", "apply an overlay to its image, then remove the overlay", "overlay to apply", run_commit);
-    add("discard", "remove an overlay and its changes", "overlay to remove", run_discard);
+    add("commit", "apply an overlay to its image, then remove the overlay", "overlay to apply",
+        "sluice fat commit disk.img --overlay try.overlay", run_commit);
+    add("discard", "remove an overlay and its changes", "overlay to remove",
+        "sluice fat discard disk.img --overlay try.overlay", run_discard);
     add("rebind", "accept a copied or touched image as the base of an overlay", "overlay to update",
-        run_rebind);
+        "sluice fat rebind copy.img --overlay try.overlay", run_rebind);
 }
 
 }  // namespace sluice::cli

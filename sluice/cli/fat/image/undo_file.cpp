@@ -106,7 +106,8 @@ bool undo_file::finish() {
 
 void add_fat_undo(command_syntax fat) {
     const auto arguments = std::make_shared<undo_arguments>();
-    const command_syntax command = fat.add_subcommand("undo", "restore what 'repair --undo FILE' changed");
+    const command_syntax command = fat.add_subcommand("undo", "restore what 'repair --undo FILE' changed")
+                                       .example("sluice fat undo card.img card.undo");
     command.add_option("IMAGE", arguments->image, "image that was repaired").required();
     command.add_option("FILE", arguments->file, "undo file").required();
     command.add_flag("--force", arguments->force, "restore another image, or one changed since the repair");

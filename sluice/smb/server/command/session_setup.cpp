@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t reply_fixed_bytes = 16;
 
-// A user that the negotiator has authenticated may still be unwanted here.
+// The server may reject a user that the negotiator has authenticated.
 [[nodiscard]] nt_status admit(const request& r, const auth::step_done& who) noexcept {
     const server_configuration& rules = r.host().configuration();
     const bool has_key = not who.is_anonymous and not who.is_guest;
@@ -81,9 +81,9 @@ constexpr std::size_t reply_fixed_bytes = 16;
     return fresh.make_ciphers(*r.channel, r.host().random());
 }
 
-// A client that lost its connection may name the session it had. It ends once there is a new one
-// ([MS-SMB2] 3.3.5.5.3), and not if a limit leaves the client without it. Returns that session.
-// Another loop may be ending it: the reply waits for that.
+// A client that lost its connection may name its previous session in PreviousSessionId. That
+// session ends once there is a new one ([MS-SMB2] 3.3.5.5.3), but not if a limit prevents the new
+// one. Returns the previous session. Another loop may be ending it: the reply waits for that.
 [[nodiscard]] std::shared_ptr<session> end_previous(request& r, std::uint64_t previous_id,
                                                     const session& fresh) noexcept {
     if (previous_id == 0 or previous_id == fresh.id) return nullptr;
@@ -91,7 +91,7 @@ constexpr std::size_t reply_fixed_bytes = 16;
     if (previous == nullptr) return nullptr;
     const session::phase now = previous->state();
     if (now == session::phase::in_progress) return nullptr;
-    // One that is gone may never have had a user; to wait for its end needs no right.
+    // A session that is gone may never have had a user. Waiting for its end requires no right.
     if (now == session::phase::gone) return previous;
     // An anonymous client proves no identity, so that it matches no session.
     if (not is_same_account(r.host().accounts(), previous->user, fresh.user)) return nullptr;
@@ -123,7 +123,7 @@ constexpr std::size_t reply_fixed_bytes = 16;
     return status;
 }
 
-// Turns an attempt that succeeded into a session. `previous`: the session that has ended for it.
+// Makes a session of a successful attempt. `previous`: the session that has ended for it.
 [[nodiscard]] nt_status establish(request& r, const wire::session_setup_args& args,
                                   const auth::step_done& who, std::shared_ptr<session>& previous) noexcept {
     if (const nt_status refused = admit(r, who); refused != nt_status::success) return refused;
@@ -131,7 +131,7 @@ constexpr std::size_t reply_fixed_bytes = 16;
     ENSURE(not fresh.admitted.client and not r.channel->is_established(), "a session is established once");
     fresh.user = identity_of(who);
     if (not may_use_dialect(r.host(), fresh)) return nt_status::user_session_deleted;
-    // Nobody's key protects nothing: guests and the anonymous neither sign nor encrypt.
+    // Guests and anonymous users neither sign nor encrypt, because anyone can derive their keys.
     if (not who.is_guest and not who.is_anonymous) {
         const result<void> made = make_keys(r, who);
         if (not made) return nt_status::insufficient_resources;
@@ -142,7 +142,7 @@ constexpr std::size_t reply_fixed_bytes = 16;
     }
     if (not r.host().admission.establish(*r.channel, r.connection().admitted))
         return nt_status::insufficient_resources;
-    // It may have been ended, to make room for other sessions in progress.
+    // The session may have ended, to make room for other sessions in progress.
     const bool is_established = fresh.establish(*r.channel) and fresh.make_valid(proof_of(r, fresh.user));
     if (not is_established) return nt_status::user_session_deleted;
     previous = end_previous(r, args.previous_session_id, fresh);
@@ -278,7 +278,7 @@ io::task<nt_status> serve_session_setup(request& r) {
         r.answer.discard();
         co_return nt_status::user_session_deleted;
     }
-    // The server's lack of room says nothing about the client.
+    // A limit of the server does not indicate a wrong password.
     if (status == nt_status::insufficient_resources and not is_new and not is_binding) co_return status;
     if (status != nt_status::success) {
         const auth::step_refused why{status, reason_of(status, who.is_anonymous, is_binding)};

@@ -49,43 +49,43 @@ public:
     file_state& operator=(const file_state&) = delete;
     ~file_state();
 
-    /// Changes when a stream gets another name, or the file becomes another inode.
+    /// Returns the key. It changes when a stream is renamed, or the file becomes another inode.
     [[nodiscard]] inline vfs::file_key key(const file_section& held) const noexcept;
     [[nodiscard]] inline std::pmr::vector<open*>& opens(const file_section& held) noexcept;
     [[nodiscard]] inline byte_range_locks& locks(const file_section& held) noexcept;
-    /// By which its opens, closes and renames exclude each other while they call the file system.
+    /// Returns the protocol by which CREATE, CLOSE and RENAME of the file exclude each other while
+    /// they call the file system.
     [[nodiscard]] inline open_protocol& protocol(const file_section& held) noexcept;
 
     /// The order of changes of its attributes, streams, EAs, security descriptor and size: one at a
     /// time. A monitor of its own.
     fifo_lock changes;
 
-    /// Adds an open, which has joined, to the list; remove() takes it out.
+    /// Adds an open that has joined to the list, or removes it from there.
     void add(const file_section& held, open& one);
     void remove(const file_section& held, open& one) noexcept;
 
-    /// The events of requests that wait until caching of the file has changed, or an open has gone.
-    /// Such a change sets all of them.
+    /// Adds or removes the event of a request that waits until caching of the file has changed, or
+    /// an open has ended. Such a change sets all events.
     void add_caching_waiter(const file_section& held, one_shot_event<wire::nt_status>& waiting);
     void remove_caching_waiter(const file_section& held, one_shot_event<wire::nt_status>& waiting) noexcept;
     void wake_caching_waiters(const file_section& held) noexcept;
 
     /// Change times that clients have set; of all files. A monitor of its own.
     [[nodiscard]] set_change_times& change_times() noexcept;
-    /// Puts the change time that a client has set of this file, if there is one,
-    /// into its status. Locks.
+    /// Stores the change time that a client has set for this file, if any, in its status. Locks.
     void show_change_time(vfs::metadata& status) noexcept;
-    /// Has a time shown as its change time; returns the one that is shown, if any. See
+    /// Sets the time that clients see as the change time, or returns it, if any; see
     /// set_change_times. Locks.
     void set_change_time(const set_change_times::shown_time& time);
     [[nodiscard]] std::optional<set_change_times::shown_time> shown_change_time() noexcept;
 
-    /// A write through an open of it, from its beginning to its end. While there is one, no open is
-    /// granted read caching.
+    /// Record the beginning and the end of a write through an open of the file. In between, no open
+    /// is granted read caching.
     void begin_write(const file_section& held) noexcept;
     void end_write(const file_section& held) noexcept;
-    /// Any other change that a client makes: of attributes, EAs, security, size or the
-    /// whole content. Locks.
+    /// The same for any other change by a client: of attributes, EAs, security, size or the
+    /// complete content. Locks.
     void begin_change() noexcept;
     void end_change() noexcept;
     /// Returns whether a write or another change is in progress. Locks.
@@ -125,7 +125,7 @@ public:
     /// each that asked for it.
     [[nodiscard]] std::vector<std::shared_ptr<open>> take_removers(const file_section& held) noexcept;
 
-    /// A waiter of the protocol does not wait any more. Locks.
+    /// Removes a waiter from the protocol. Locks.
     void forget(waiter& one) noexcept;
 
     /// Returns whether a READ or WRITE may conflict with a byte-range lock: see
@@ -149,7 +149,7 @@ public:
 
     /// The file of a stream, which may have no open of its own; null for a file.
     const std::shared_ptr<file_state> base;
-    /// The image that it is in: file_key::image, which never changes.
+    /// Returns the image that contains the file: file_key::image, which never changes.
     const std::uint64_t image;
 
 private:
@@ -172,7 +172,7 @@ private:
     std::pmr::vector<open*> opens_;
     byte_range_locks locks_;
     std::vector<one_shot_event<wire::nt_status>*> waiters_;
-    // They hold this; none once the removal has taken them.
+    // They hold this state; empty once the removal has taken them.
     std::vector<std::shared_ptr<open>> removers_;
     std::uint32_t pending_writes_ = 0;
     std::uint32_t pending_changes_ = 0;
@@ -253,19 +253,19 @@ public:
     [[nodiscard]] std::shared_ptr<file_state> of(const vfs::file_key& key);
     /// Returns the state of a file, or null if there is none.
     [[nodiscard]] std::shared_ptr<file_state> find(const vfs::file_key& key) noexcept;
-    /// The named streams of a file that are open; `file` is the key of the file itself.
+    /// Returns the open named streams of a file; `file` is the key of the file itself.
     /// Allocates: the list.
     [[nodiscard]] std::vector<std::shared_ptr<file_state>> streams_of(const vfs::file_key& file) const;
-    /// Whether any stream of `file` has opens. In a section of that file.
+    /// Returns whether any stream of `file` has opens. In a section of that file.
     [[nodiscard]] bool has_open_streams(const file_section& held, file_state& file) const noexcept;
-    /// A stream has another name, or an open file has become another inode, and so another key.
-    /// Another state that had this key is of a stream that was replaced: it is not found any
-    /// more, and lasts as long as those who hold it. The caller excludes other changes of this
-    /// key, by a rename mark or alone at the rename barrier: for a moment, the state may be
-    /// found under both keys.
+    /// Changes the key of a stream that was renamed, or of an open file that has become another
+    /// inode. If another state has this key, it belongs to a stream that was replaced: it is no
+    /// longer found, and exists until its last owner releases it. The caller excludes other changes
+    /// of this key by a rename mark, or by holding the rename barrier exclusively. For a moment,
+    /// the state may be found under both keys.
     void change_key(const file_section& held, file_state& of, const vfs::file_key& key);
-    /// The file is about to be removed, and has no opens: requests may still hold its state, but it
-    /// is not that of the next file, which may get the same key.
+    /// Forgets the state of a file without opens that is about to be removed. Requests may still
+    /// hold the state, but the next file, which may get the same key, gets another one.
     void forget(const file_section& held, file_state& removed) noexcept;
     /// Complexity: constant in the files.
     [[nodiscard]] std::size_t size() const noexcept;

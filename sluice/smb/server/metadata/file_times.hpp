@@ -33,16 +33,17 @@ struct requested_time {
 /// Returns whether an open keeps a time after such a request; `keeps`: before it.
 [[nodiscard]] bool keeps_after(const requested_time& wish, bool keeps) noexcept;
 
-/// Keeps times of a file as they are during a change of it: ask() before the change, restore()
-/// after it, record() last. A failure is no reason to fail the change.
+/// Preserves times of a file during a change of it: call ask() before the change, restore() after
+/// it, and record() last. A failure to preserve them does not fail the change.
 ///
-/// ask() and restore() touch only the node, and block for the file system; the others are for the
-/// loop. A change of the content or the attributes has one turn of the file for all of it, from the
-/// constructor on: other turns change the times, and which of them are kept. Lifetime: the open
-/// outlives it. Thread safety: one call at a time; restore() as node::change.
+/// ask() and restore() access only the node, and block for the file system. Call the other
+/// functions on the loop. A change of the content or the attributes holds the file's turn from the
+/// constructor to the end, because other turns change the times, and the set of times that are
+/// kept. Lifetime: the open outlives it. Thread safety: one call at a time; restore() as
+/// node::change.
 class time_preserver {
 public:
-    /// Keeps the times that the open keeps.
+    /// Preserves the times that SET_INFO has set or frozen through the open.
     explicit time_preserver(open& of) noexcept : time_preserver(of, of.kept()) {}
     time_preserver(open& of, const kept_times& kept) noexcept;
     time_preserver(const time_preserver&) = delete;
@@ -50,16 +51,17 @@ public:
 
     /// Returns whether there is anything to keep.
     [[nodiscard]] bool is_needed() const noexcept { return kept_.any(); }
-    /// The change sets this as the change time. A file system that cannot store it does not.
+    /// Records that the change sets this change time. A file system that cannot store it ignores
+    /// it.
     void set_change_time(vfs::time_point wanted) noexcept { wanted_ = wanted; }
 
     void ask() noexcept;
-    /// In place of ask(), for a change that began before a SET_INFO set or froze the times: they
-    /// become as the SET_INFO has left them.
+    /// In place of ask(), for a change that began before a SET_INFO set or froze the times:
+    /// restore() sets them to the values of the SET_INFO.
     void go_by_set_times() noexcept;
     void restore() noexcept;
-    /// Has the kept change time shown. `until_end_of`: until then; null: for as long as the file is
-    /// open.
+    /// Makes the kept change time visible to clients, until the end of the open `until_end_of`;
+    /// null: as long as the file is open.
     void record(const open* until_end_of = nullptr) noexcept;
 
 private:

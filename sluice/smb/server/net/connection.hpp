@@ -87,18 +87,17 @@ public:
     traffic_counters counters;
     auth::preauth_integrity preauth;
 
-    /// The sessions this connection is a channel of, or is to become one of, by the session's id.
-    /// Null if there is none, or it has ended.
+    /// Returns the channel of a session on this connection, also while it is being established;
+    /// null if there is none, or it has ended.
     [[nodiscard]] std::shared_ptr<channel> find_channel(std::uint64_t session_id) noexcept;
-    /// Adds a channel that is in the list of its session. Returns false if there are too many, or
-    /// one of that session.
+    /// Adds a channel that is in the list of its session. Returns false if the connection has too
+    /// many channels, or already has one of that session.
     [[nodiscard]] bool add_channel(const std::shared_ptr<channel>& fresh);
     [[nodiscard]] bool has_room_for_channel() const noexcept {
         return channels_.size() < limits::sessions_per_connection_max;
     }
     [[nodiscard]] bool has_channels() const noexcept { return not channels_.empty(); }
-    /// A channel has ended: it leaves the table. Its key is kept for the errors to
-    /// requests that it has signed.
+    /// Removes a channel that has ended. Keeps its key to sign errors to requests that it signed.
     void forget(channel& ended) noexcept;
     admitted_connection admitted;
 
@@ -140,8 +139,8 @@ public:
     [[nodiscard]] bool has_delivered(std::uint64_t up_to) const noexcept {
         return writer_.has_delivered(up_to);
     }
-    /// An unsolicited message, which ends there, is not delivered: until it is, no
-    /// more are to go this way.
+    /// Records that the unsolicited message that ends at `at` is not delivered: until it is, no
+    /// more are sent on this connection.
     void record_stuck(std::uint64_t at) noexcept;
 
     /// Waits until a large reply would soon be sent; see frame_writer::has_room().

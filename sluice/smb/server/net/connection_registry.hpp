@@ -35,12 +35,12 @@ public:
         home_.do_here([of = of_, done = std::move(what)]() mutable noexcept { done(of.lock().get()); });
     }
 
-    /// Whether it is closing: it sends nothing more. The home loop changes it.
+    /// Returns whether the connection is closing and sends nothing more. The home loop sets this.
     // relaxed: only the flag is read; its consequences happen on the home loop.
     [[nodiscard]] bool is_closing() const noexcept { return is_closing_.load(std::memory_order_relaxed); }
     void set_closing() noexcept { is_closing_.store(true, std::memory_order_relaxed); }
-    /// Whether the last unsolicited message was not delivered when the home loop looked last: no
-    /// more are to go this way.
+    /// Returns whether the last unsolicited message was undelivered when the home loop last
+    /// checked: then no more are sent on this connection.
     [[nodiscard]] bool is_stuck() const noexcept { return is_stuck_.load(std::memory_order_relaxed); }
     void record_stuck(bool now) noexcept { is_stuck_.store(now, std::memory_order_relaxed); }
 

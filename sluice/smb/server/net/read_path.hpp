@@ -7,7 +7,7 @@
 
 namespace sluice::smb::server {
 
-/// How what a READ gives gets from the file to the socket (docs/algorithms/data-path.md).
+/// The path of the data of a READ from the file to the socket (docs/algorithms/data-path.md).
 enum class read_path : std::uint8_t {
     copied,   ///< read into a buffer, sent from it, many replies in one call
     signed_,  ///< read into a buffer, signed, sent from it
@@ -31,11 +31,11 @@ struct read_facts {
     std::size_t bytes = 0;
 };
 
-/// From how many bytes on a reply is sent from the kernel's cache: below, two calls for each reply
-/// cost more than to copy several and send them by one.
+/// The smallest reply that is sent from the page cache. Below this size, two calls for each reply
+/// cost more than to copy several replies and send them by one call.
 inline constexpr std::size_t spliced_bytes_min = 64U << 10;
 
-/// The path of a READ: the first line of the table that fits.
+/// Returns the path of a READ: that of the first line of the table that matches.
 ///
 /// Spliced replies show the file as it is when the client receives them, so they are only for
 /// clients that requested neither signing nor encryption. Signed data must not change between

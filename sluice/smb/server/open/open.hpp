@@ -42,7 +42,7 @@ struct durability {
     bool is_resilient = false;
     std::chrono::milliseconds timeout{};
     std::optional<timer_queue::entry> end;  // while its client is gone: when it ends
-    std::uint32_t losses = 0;               // how often its client was gone: the number of `end`
+    std::uint32_t losses = 0;               // how often its client was gone; identifies `end`
 };
 
 /// The part of an open that the mutex of its file guards.
@@ -54,10 +54,10 @@ struct open_in_file {
     /// with others. Null: none.
     std::shared_ptr<server::lease> lease;
     bool deletes_on_close = false;
-    bool is_ending = false;                                   // it has ended, and leaves the
-                                                              // file with its last write
-    std::uint32_t pending_writes = 0;                         // they keep its place in the
-                                                              // file: see open_closer.hpp
+    bool is_ending = false;                                   // the open has ended, and leaves
+                                                              // the file after its last write
+    std::uint32_t pending_writes = 0;                         // keep the open in the file:
+                                                              // see open_closer.hpp
     one_shot_event<wire::nt_status>* writes_ended = nullptr;  // the CLOSE that waits for these
     quota_hold counted_locks;                                 // its locks, and those it waits for
     server::lock_sequences lock_requests;
@@ -65,28 +65,28 @@ struct open_in_file {
     // file.
     peer_claim claim;
     peer_claim claim_to_base;
-    /// Ends with the open or the directory, and is destroyed with the open: requests that hold that
-    /// use it without the mutex.
+    /// Ends with the open or the directory. Destroyed with the open, because requests that hold the
+    /// open use the watch without the mutex.
     std::unique_ptr<notify_watch> watch;
 };
 
 /// One CREATE that succeeded and has not been closed ([MS-SMB2] 3.3.1.10): a file, a directory, a
 /// stream, or a named pipe.
 ///
-/// Held by the open_table while it can be named; a request that works with it across a suspension
-/// holds it too, and checks has_ended() afterwards.
+/// The open_table holds it while clients can refer to it. A request that uses it across a
+/// suspension also holds it, and checks has_ended() afterwards.
 ///
 /// Invariants:
-///   1. It goes from `making` to `live` to `ended`, or from `making` to
-///      `ended`. One caller ends it.
-///   2. It has a session from admission (session::admit) until it ends, or is kept for a
-///      client that is gone.
-///   3. While its client is gone, it is counted as kept, and from the start of its timer on
-///   `durable->end` is set.
-///   4. An open that has ended goes after its last write.
-/// Monitor: any thread. Its CREATE sets the public members; they do not change once the phase
-/// is live. `mutex_` guards the rest, except for what is atomic, and in_file(), which the
-/// mutex of the file guards.
+///   1. The phase changes from `making` to `live` to `ended`, or from `making` to `ended`. Exactly
+///      one caller ends the open.
+///   2. The open has a session from admission (session::admit) until it ends, or until its client
+///      is gone and a durable open waits for it.
+///   3. While its client is gone, the open is counted as kept. `durable->end` is set from the start
+///      of its timer on.
+///   4. An open that has ended leaves its file after its last write.
+/// Monitor: any thread. The CREATE sets the public members, which do not change once the phase is
+/// live. `mutex_` guards the rest, except for atomic members, and in_file(), which the mutex of the
+/// file guards.
 class open : public std::enable_shared_from_this<open> {
 public:
     open() noexcept;
@@ -106,16 +106,17 @@ public:
     [[nodiscard]] open_phase phase() const noexcept { return progress.phase(); }
     [[nodiscard]] bool is_live() const noexcept { return phase() == open_phase::live; }
     [[nodiscard]] bool has_ended() const noexcept { return phase() == open_phase::ended; }
-    /// Its CREATE is complete. Returns false if it has ended before.
+    /// Makes the open live, when its CREATE is complete. Returns false if the open has ended
+    /// before.
     [[nodiscard]] bool go_live() noexcept { return progress.go_live(); }
-    /// Ends it. Returns the phase before: of all callers, one does not get `ended`, and has to do
-    /// the rest.
+    /// Ends the open. Returns the previous phase: exactly one caller does not get `ended`,
+    /// and that one releases the resources of the open.
     [[nodiscard]] open_phase end() noexcept { return progress.end(); }
 
     // --- its session and tree
 
-    /// Returns whether it is now one of that session's, or of that tree's.
-    /// Compared without the mutex.
+    /// Returns whether the open currently belongs to that session, or to that tree connection.
+    /// Compares without the mutex.
     [[nodiscard]] bool is_of(const server::session& one) const noexcept {
         return session_.load(std::memory_order_acquire) == &one;
     }
@@ -125,27 +126,28 @@ public:
     [[nodiscard]] bool has_session() const noexcept {
         return session_.load(std::memory_order_acquire) != nullptr;
     }
-    /// Returns its session; null while its client is gone, and after its end.
+    /// Returns the session; null while the client is gone, and after the end of the open.
     [[nodiscard]] std::shared_ptr<server::session> session() const noexcept;
-    /// Gives it to a session, which has it in its table, on a channel: for session::admit().
-    /// Returns false if it has ended or has a session. `lost`: its timer and its count as an open
-    /// without a client, for the caller to end.
+    /// Attaches the open to a session, which has it in its table, on a channel: for
+    /// session::admit(). Returns false if the open has ended or has a session. `lost` receives its
+    /// timer and its count as an open without a client, for the caller to end.
     struct loss {
         std::optional<timer_queue::entry> end;
         quota_hold counted;
     };
     [[nodiscard]] bool attach(server::session& to, std::shared_ptr<server::tree> by,
                               const server::channel* on, loss& lost) noexcept;
-    /// Takes it from its session, which the caller takes it out of. Returns null if it had none.
+    /// Detaches the open from its session, and returns that; null if it had none. The caller
+    /// removes the open from the table of the session.
     [[nodiscard]] std::shared_ptr<server::session> detach() noexcept;
-    /// Takes it from that session, if it is one of its opens: a session does this with all that it
-    /// had, before it is destroyed. Returns whether it was.
+    /// Detaches the open from that session, if it belongs to it, and returns whether it did. A
+    /// session does this with all its opens before it is destroyed.
     bool detach_from(const server::session& of) noexcept;
-    /// Ends it, if it is still an open of that session (null: without its client). Returns the
-    /// phase before; std::nullopt if it is not one of that session's any more, or has ended.
+    /// Ends the open if it still belongs to that session (null: if its client is gone). Returns the
+    /// previous phase; std::nullopt if it belongs to it no more, or has ended.
     [[nodiscard]] std::optional<open_phase> end_if_of(const server::session* of) noexcept;
-    /// The channel of the last reply to a CREATE for it: a break of its oplock on another channel
-    /// could overtake that. Compared, never dereferenced: the channel may be gone.
+    /// Returns the channel of the last reply to a CREATE of this open: a break of its oplock on
+    /// another channel could overtake that reply. Only for comparison: the channel may be gone.
     [[nodiscard]] const server::channel* made_on() const noexcept {
         return made_on_.load(std::memory_order_relaxed);
     }
@@ -157,7 +159,8 @@ public:
 
     [[nodiscard]] std::optional<durability> durable() const;
     [[nodiscard]] bool is_durable() const noexcept;
-    /// Makes it durable, or changes how. Returns false if it is not a live open of `by`.
+    /// Makes the open durable, or changes its durability. Returns false if it is not a live open of
+    /// `by`.
     template <class Change>
     [[nodiscard]] bool change_durability(const server::session& by, Change change) noexcept {
         const lock_guard held(mutex_);
@@ -165,17 +168,18 @@ public:
         change(durable_);
         return true;
     }
-    /// Its client is gone: takes it from `of`, and counts it. Returns false, and changes nothing,
-    /// if it is not a live and durable open of `of`. Its timer begins after this.
+    /// Detaches the open from `of` because its client is gone, and counts it as kept; the caller
+    /// then starts the timer. Returns false, and changes nothing, if it is not a live and durable
+    /// open of `of`.
     [[nodiscard]] bool begin_loss(const server::session& of, std::uint32_t number,
                                   quota_hold&& counted) noexcept;
-    /// The timer of that loss has begun. Returns false if the loss is over: the
-    /// caller cancels the timer.
+    /// Records the timer of that loss. Returns false if the client has come back or the open has
+    /// ended: then the caller cancels the timer.
     [[nodiscard]] bool set_loss_end(std::uint32_t number, const timer_queue::entry& end) noexcept;
-    /// The number for the next begin_loss(): for its timer.
+    /// Returns the number of the next begin_loss(), which identifies its timer.
     [[nodiscard]] std::uint32_t next_loss() const noexcept;
-    /// Ends it if its client has been gone since that loss. Returns whether it
-    /// has ended by this call.
+    /// Ends the open if its client has been gone since that loss. Returns whether this call has
+    /// ended it.
     [[nodiscard]] bool end_if_lost(std::uint32_t number) noexcept;
     /// Returns its timer and its count as an open without a client, for the caller to end.
     [[nodiscard]] loss take_loss() noexcept;
@@ -191,7 +195,8 @@ public:
         const lock_guard held(mutex_);
         sequence_.finished(number);
     }
-    /// The times that SET_INFO has set or frozen through it. Changed only in a turn of the file.
+    /// Returns the times that SET_INFO has set or frozen through this open. They change only in a
+    /// turn of the file.
     [[nodiscard]] kept_times kept() const noexcept {
         // acquire: pairs with keep(). Most opens keep none. The file system orders a write and the
         // change of times: a write after the change finds here that the times are kept.
@@ -204,25 +209,25 @@ public:
         kept_ = times;
         keeps_times_.store(times.any(), std::memory_order_release);  // pairs with kept()
     }
-    /// The scan of a directory; begun by the first query. Null once the open has ended. A query in
-    /// progress holds it, too.
+    /// Returns the scan of a directory, which the first query begins; null once the open has ended.
+    /// A query in progress holds the scan, too.
     [[nodiscard]] std::shared_ptr<directory_scan> scan(vfs::volume& volume);
-    /// Another handle of the file, for replies that are sent from it: they may outlive this.
-    /// Duplicated by the first of them; null if there is no descriptor left.
+    /// Returns another handle of the file, from which replies are sent that may outlive the open.
+    /// The first of them duplicates the descriptor; null if there is no descriptor left.
     [[nodiscard]] std::shared_ptr<io::file_handle> pages(const io::file_handle& file);
-    /// Releases what only an open that can be named needs.
+    /// Releases the scan, which only an open that has not ended needs.
     void drop_scan() noexcept;
 
     std::atomic<std::uint64_t> position{0};  // FilePositionInformation: kept, not used
     std::atomic<std::uint32_t> mode{0};      // FileModeInformation
-    // Its phase; and whether the same CREATE once more returns this open, until it is used
+    // The phase; and whether a replay of the CREATE returns this open, as long as it is unused
     // ([MS-SMB2] 3.3.1.10).
     open_progress progress;
     fifo_lock watch_begins;  // held while a request begins the watch
 
     // --- its file
 
-    /// In a section of its file.
+    /// Returns the part that the mutex of the file guards, in a section of the file.
     [[nodiscard]] open_in_file& in_file(const file_section& held) noexcept {
         ENSURE(held.is_of(*file), "an open is changed in a section of its own file");
         return in_file_;
@@ -231,7 +236,7 @@ public:
         ENSURE(held.is_of(*file), "an open is changed in a section of its own file");
         return in_file_;
     }
-    /// Adds it to the opens of `file`; removes it. Complexity: linear in those.
+    /// Adds the open to the opens of `file`, or removes it. Complexity: linear in those.
     void enter_file(const file_section& held);
     void leave_file(const file_section& held) noexcept;
 
@@ -247,7 +252,7 @@ public:
     wire::access_mask access = wire::access_mask::none;
     wire::share_access share_access = wire::share_access::none;
     wire::create_options create_options = wire::create_options::none;  // as requested
-    wire::create_action action = wire::create_action::opened;          // that its CREATE took
+    wire::create_action action = wire::create_action::opened;          // that the CREATE took
     wire::guid client{};
     std::optional<wire::guid> create_guid;  // from the CREATE that opened it
     std::optional<app_instance> instance;   // the application that has it open

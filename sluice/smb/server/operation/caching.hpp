@@ -10,22 +10,23 @@
 
 namespace sluice::smb::server {
 
-/// The cache that a lease is of. All clients of a user that name one key for a file have one cache:
-/// their leases do not conflict ([MS-FSA] 2.1.4.12, oplock keys). Guests are not one user.
+/// The client cache that a lease belongs to. All clients of a user that use the same key for a file
+/// share one cache: their leases do not conflict ([MS-FSA] 2.1.4.12, oplock keys). Two guests are
+/// two users.
 struct cache_identity {
     wire::lease_key key{};
     const client_reference* user = nullptr;  // not null: that of an open or session
 };
 
-/// An open about to be made, as far as it concerns those who cache the file.
+/// The properties of a requested open that decide which caches of the file it breaks.
 struct caching_intent {
     wire::access_mask access = wire::access_mask::none;
-    bool overwrites = false;              // the content goes
-    bool violates_sharing = false;        // others would have to close the file first
-    bool has_waited = false;              // this is not its first attempt
-    bool takes_over = false;              // no write of an open that has ended may come after it
-    std::shared_ptr<lease> own;           // the lease it would have: its holder gets no break
-    std::optional<cache_identity> cache;  // and none of the same cache
+    bool overwrites = false;              // the content is discarded
+    bool violates_sharing = false;        // other clients would have to close the file first
+    bool has_waited = false;              // this is not the first attempt
+    bool takes_over = false;              // no write of an open that has ended may follow it
+    std::shared_ptr<lease> own;           // the lease that it would share: not broken
+    std::optional<cache_identity> cache;  // leases of this cache are not broken either
 };
 
 enum class caching_outcome : std::uint8_t {
@@ -36,11 +37,11 @@ enum class caching_outcome : std::uint8_t {
     exhausted,  ///< others cache the file again each time: SHARING_VIOLATION
 };
 
-/// Whether an open with these rights only looks at attributes, and so concerns nobody's cache.
+/// Returns whether an open with these rights only accesses attributes, and so breaks no cache.
 [[nodiscard]] bool is_for_attributes(wire::access_mask access) noexcept;
 
 /// A request that waits until a lease or oplock of a file has changed, or an open of it has ended.
-/// It enters the list in the section that has found the reason to wait; so it misses no change.
+/// It enters the list in the section that has found the reason to wait, so it misses no change.
 /// Loop-owned, in the frame of the request. Lifetime: the file outlives it.
 class caching_wait {
 public:
@@ -92,14 +93,14 @@ struct caching_reply {
     }
 };
 
-/// Grants a new open, which `action` has made, as much of the caching it asks for as the other
-/// opens allow, and returns that. Breaks of it wait for the reply (request::grants). `may_cache`:
-/// false if the facts in the reply may be outdated.
+/// Grants a new open, the result of `action`, as much of the requested caching as the other opens
+/// allow. Returns the granted caching. Breaks of it wait for the reply (request::grants).
+/// `may_cache`: false if the facts in the reply may be outdated.
 [[nodiscard]] caching_reply grant_caching(const file_section& held, request& r, open& fresh,
                                           const wire::create_args& args, bool may_cache,
                                           wire::create_action action);
 [[nodiscard]] caching_reply caching_of(const file_section& held, const open& one) noexcept;
-/// The reply of `r` tells the client of the caching of an open: breaks of it wait for that reply.
+/// Records that the reply of `r` announces the caching of an open: breaks wait for that reply.
 void record_grant(const file_section& held, request& r, open& one);
 /// Whether the client of an open caches its handle.
 [[nodiscard]] bool caches_handle(const file_section& held, const open& one) noexcept;

@@ -23,26 +23,27 @@ namespace sluice::smb::server {
 /// It works in rounds (create_round.hpp). A round looks the file up, joins it with an entry for its
 /// share mode, prepares it, and commits the entry. Other loops run during its calls, and between
 /// its sections of the file; the protocol of docs/algorithms/open_protocol.md shows the round what
-/// has changed. A round that has to wait for others gives everything up first, and the next one
+/// has changed. A round that has to wait for others first releases everything, and the next one
 /// starts from the beginning.
 ///
 /// Invariants:
 ///   1. A round begins without an open, and so does every wait for another client.
 ///   2. Until register_open(), the open has no session. From then on, the session may end it:
 ///   before the commit, the CREATE cleans up; afterwards, it is an open like any other.
-///   3. An open that is going to empty the file is a writer of it (`emptying_`).
+///   3. An open that is going to truncate the file counts as a writer of it (`emptying_`).
 ///   4. The granted access is within the access that the tree allows.
 class create_operation {
 public:
     create_operation(request& r, const wire::create_args& args, file_name name) noexcept;
     create_operation(const create_operation&) = delete;
     create_operation& operator=(const create_operation&) = delete;
-    /// Without keep(), undoes it all: ends the open, and removes the created file.
+    /// Without keep(), undoes the CREATE: ends the open, and removes the created file.
     ~create_operation();
 
     /// Runs all rounds; afterwards fresh() is committed. When limits::open_attempts_max or
     /// caching_waits_max is reached, it fails with the status of the last round, or
-    /// SHARING_VIOLATION. Suspends: while other clients give up caching, and for the file system.
+    /// SHARING_VIOLATION. Suspends: until other clients have acknowledged breaks, and for the
+    /// file system.
     [[nodiscard]] io::task<wire::nt_status> run() noexcept;
 
     /// Returns the status for the client after run() has failed with `why`. If a symbolic link with
@@ -141,8 +142,8 @@ private:
     caching_reply caching_;
     bool is_committed_ = false;
 
-    // While the open is going to empty the file, it is a writer of it: others are
-    // granted no read caching.
+    // While the open is going to truncate the file, it counts as a writer: other opens are granted
+    // no read caching.
     class emptying {
     public:
         emptying(const file_section& held, open& of) noexcept : of_(of) {

@@ -9,19 +9,19 @@ class request;
 class server_context;
 
 /// Ends an open, for CLOSE, LOGOFF, TREE_DISCONNECT, the loss of its connection, and the end of its
-/// durability ([MS-SMB2] 3.3.4.17). The open can no longer be named; its waiting requests end; its
-/// locks and its oplock are released; if it was the last open of a file to be removed, the file is
-/// removed. Everything by which other clients could detect its end waits for its last
-/// pending_write. If its CREATE is in progress, that does the rest.
+/// durability ([MS-SMB2] 3.3.4.17). Clients can no longer refer to the open; its waiting requests
+/// end; its locks and its oplock are released. If it was the last open of a delete-pending file,
+/// the file is removed. Everything by which other clients could detect the end waits for the last
+/// pending_write. If the CREATE is in progress, it does the rest.
 ///
-/// `one` lives on as long as requests hold it. Blocks: for the file system, when a file is removed.
-/// Returns the status of that removal, success otherwise; FILE_CLOSED if it has ended.
+/// `one` exists as long as requests hold it. Blocks: for the file system, when a file is removed.
+/// Returns the status of that removal, success otherwise; FILE_CLOSED if the open has ended before.
 wire::nt_status end_open(server_context& host, open& one) noexcept;
-/// The same for a CREATE whose reply cannot be sent: it also removes a file that it has created,
-/// unless others have that open.
+/// The same for a CREATE whose reply cannot be sent. Also removes a file that the CREATE has
+/// created, unless there are other opens of it.
 void end_created_open(server_context& host, open& one, bool was_created) noexcept;
-/// The same if the open is still one of `of` (null: without its client). Returns whether
-/// this call has ended it.
+/// The same if the open still belongs to `of` (null: if its client is gone). Returns whether this
+/// call has ended it.
 bool end_open_of(server_context& host, open& one, const session* of) noexcept;
 /// Ends an open whose phase the caller has changed from `live` to `ended`.
 wire::nt_status finish_end(server_context& host, open& one) noexcept;
@@ -34,7 +34,7 @@ wire::nt_status finish_end(server_context& host, open& one) noexcept;
 /// TOO_MANY_OPENED_FILES.
 [[nodiscard]] wire::nt_status refuse_open(const request& r) noexcept;
 
-/// A directory will be removed: ends every watch of it with DELETE_PENDING.
+/// Ends every watch of a directory that will be removed, with DELETE_PENDING.
 void end_watches_of_removed(const file_section& held, file_state& directory) noexcept;
 
 /// A change of a file's content through an open, in progress.
@@ -52,7 +52,7 @@ public:
     pending_write& operator=(const pending_write&) = delete;
     ~pending_write();
 
-    /// False: the open has ended before, and nothing may be written.
+    /// Returns false if the open has ended before: then nothing may be written.
     [[nodiscard]] explicit operator bool() const noexcept { return of_ != nullptr; }
 
 private:

@@ -61,18 +61,19 @@ private:
 
 /// A logon: a user, the session's keys, its tree connections and opens ([MS-SMB2] 3.3.1.8).
 ///
-/// Reached over its channels, and gone with the last established one. Invariants:
-///   1. Every open in its table names this session, and its tree is one of the session's or gone.
+/// Clients reach it over its channels; it ends with the last established one. Invariants:
+///   1. Every open in its table refers to this session, and its tree connection is one of the
+///      session's, or has ended.
 ///   2. A channel in its list has not ended. A channel that has ended may be in its
-///   connection's table for a moment.
-///   3. A tree in its table has its number there.
-///   4. Once it is gone, it has no opens, trees and channels, and gets no more. Until then it is
-///   in the session table.
-///   5. It has a client from the time it is valid. Its keys are made once.
+///      connection's table for a moment.
+///   3. The key of a tree connection in its table is its number.
+///   4. Once the phase is `gone`, it has no opens, tree connections and channels, and gets no more.
+///      Until then it is in the session table.
+///   5. It has a client from the time it is valid. Its keys are derived once.
 ///   6. After it is gone, its opens end, once. A thread that finds it gone can wait for that.
-/// Monitor: any thread. `mutex_` guards what the functions work with, and each change of `state`,
-/// which any thread reads. The connection on which it is begun sets the other public members,
-/// before it is valid.
+/// Monitor: any thread. `mutex_` guards the private members, and each change of the phase, which
+/// any thread reads. The connection on which the session begins sets the other public members,
+/// before the session is valid.
 class session : public std::enable_shared_from_this<session> {
 public:
     enum class phase : std::uint8_t {
@@ -82,8 +83,8 @@ public:
         gone,
     };
 
-    /// `by`: what its first connection has agreed on, and every further one must agree on alike.
-    /// `memory`, for its table of opens, outlives it.
+    /// `by`: the result of the negotiation of its first connection; that of every further
+    /// connection must be the same. `memory`, for its table of opens, outlives it.
     session(std::uint64_t number, negotiated by, std::pmr::memory_resource& memory) noexcept
         : id(number), agreed(std::move(by)), opens_(&memory) {}
     session(const session&) = delete;
@@ -109,31 +110,32 @@ public:
     /// acquire: a thread that finds a phase sees what was set before it; pairs with the
     /// releases of `phase_`.
     [[nodiscard]] phase state() const noexcept { return phase_.load(std::memory_order_acquire); }
-    /// Its client has authenticated, for the first time or again, with the password of that hash
-    /// (none: anonymous). Returns false if it is gone.
+    /// Makes the session valid: its client has authenticated, for the first time or again, with the
+    /// password of that hash (none: anonymous). Returns false if the session is gone.
     [[nodiscard]] bool make_valid(std::optional<auth::nt_hash> proof) noexcept;
-    /// It was valid, and its lifetime `number` is over. Returns false if that is outdated.
+    /// Makes a valid session expired, at the end of lifetime `number`. Returns false if a newer
+    /// lifetime has begun.
     bool expire(std::uint32_t number) noexcept;
-    /// The number for the next set_lifetime(): for its timer.
+    /// Returns the number of the next set_lifetime(), which identifies its timer.
     [[nodiscard]] std::uint32_t next_lifetime() const noexcept;
-    /// Its new lifetime ends by this timer. Returns that of the one before, or `fresh` if the
-    /// session is gone or has another lifetime by now: the caller cancels it.
+    /// Begins a new lifetime, which the timer `fresh` ends. Returns the timer of the previous
+    /// lifetime, or `fresh` if the session is gone or has a newer lifetime: the caller cancels it.
     [[nodiscard]] std::optional<timer_queue::entry> set_lifetime(std::uint32_t number,
                                                                  const timer_queue::entry& fresh) noexcept;
-    /// Whether its client has proved that it knows a password; and whether that has this hash.
+    /// Returns whether its client has proved that it knows a password; or one with this hash.
     [[nodiscard]] bool has_proof() const noexcept;
     [[nodiscard]] bool has_proof_of(const auth::nt_hash& now) const noexcept;
 
-    /// Everything that it had when it ended.
+    /// The objects of a session that has ended, for the caller to end.
     struct remains {
         std::vector<std::shared_ptr<channel>> channels;
         std::vector<std::shared_ptr<tree>> trees;
         std::vector<std::shared_ptr<open>> opens;
         std::optional<timer_queue::entry> lifetime;
     };
-    /// Ends it: the channels have ended then, and the caller ends the rest. Returns
-    /// std::nullopt if it is gone already, or `only_in_progress` and it is not. `also` runs
-    /// with the mutex held, if it ends.
+    /// Ends the session and its channels; the caller ends the rest. Returns std::nullopt if it is
+    /// gone already, or if `only_in_progress` is set and it is not in progress. `also` runs with
+    /// the mutex held, if the session ends.
     template <class Also>
     [[nodiscard]] std::optional<remains> end(bool only_in_progress, Also also) noexcept {
         const session_section held(mutex_);
@@ -142,21 +144,23 @@ public:
         return end_all(also);
     }
 
-    /// Its opens and trees have ended, after it: wakes the waiters of have_opens_ended().
+    /// Wakes the waiters of have_opens_ended(), after the opens and trees of an ended session have
+    /// ended.
     void signal_opens_ended() noexcept;
     /// Returns whether signal_opens_ended() was called; otherwise `blocked` is queued until then.
     [[nodiscard]] bool have_opens_ended(waiter& blocked) noexcept;
     /// A waiter does not wait any more.
     void forget(waiter& one) noexcept;
 
-    /// Adds a channel, in the order they come. Returns false if it is gone, or has the most
-    /// channels. `evicted`: one that was not established, and has ended to make room.
+    /// Appends a channel. Returns false if the session is gone, or has the maximum number of
+    /// channels. `evicted` receives a channel that was not established and has ended to make room.
     [[nodiscard]] bool add(const std::shared_ptr<channel>& fresh, std::shared_ptr<channel>& evicted);
-    /// The client has authenticated on a channel. Returns false if the channel or
+    /// Establishes a channel on which the client has authenticated. Returns false if the channel or
     /// the session has ended.
     [[nodiscard]] bool establish(channel& of) noexcept;
-    /// The connection of a channel is lost: the channel stays, but is not established any more.
-    /// Without another one that is, the session ends: returns its remains. `also` as for end().
+    /// Records that the connection of a channel is lost: the channel stays, but is not established
+    /// any more. If no other channel is, the session ends: returns its remains. `also` as for
+    /// end().
     template <class Also>
     [[nodiscard]] std::optional<remains> lose(channel& of, Also also) noexcept {
         const session_section held(mutex_);
@@ -164,8 +168,8 @@ public:
         if (state() == phase::gone or is_any_established()) return std::nullopt;
         return end_all(also);
     }
-    /// Takes a channel out, which has ended then; does nothing if it has ended. Without another
-    /// established one, the session ends: returns its remains. `also` as for end().
+    /// Ends a channel and removes it; does nothing if it has ended. If no other channel is
+    /// established, the session ends: returns its remains. `also` as for end().
     template <class Also>
     [[nodiscard]] std::optional<remains> remove(channel& ending, Also also) noexcept {
         const session_section held(mutex_);
@@ -174,10 +178,10 @@ public:
         if (is_any_established()) return std::nullopt;
         return end_all(also);
     }
-    /// Returns the first that is established; null if the session has ended, or is not established
+    /// Returns the first established channel; null if the session has ended, or is not established
     /// yet.
     [[nodiscard]] std::shared_ptr<channel> first_channel() const noexcept;
-    /// Returns all that are not ended. Allocates: the list.
+    /// Returns the channels. Allocates: the list.
     [[nodiscard]] std::vector<std::shared_ptr<channel>> channels() const;
     /// Gives one of its channels the ciphers of the session's keys, if the session has keys.
     /// Errors: those of channel::make_ciphers().
@@ -192,10 +196,10 @@ public:
     /// Adds a tree connection, and sets its number. Returns false if there are too many, or
     /// the session is gone.
     [[nodiscard]] bool add(const std::shared_ptr<tree>& fresh);
-    /// Null if there is none.
+    /// Returns the tree connection with that number; null if there is none.
     [[nodiscard]] std::shared_ptr<tree> find_tree(std::uint32_t number) const noexcept;
     [[nodiscard]] std::vector<std::shared_ptr<tree>> trees() const;
-    /// Takes a tree out. Returns its opens; std::nullopt if it has ended already.
+    /// Removes a tree connection. Returns its opens; std::nullopt if it has ended already.
     [[nodiscard]] std::optional<std::vector<std::shared_ptr<open>>> end_tree(const tree& ending);
 
     enum class admittance : std::uint8_t {
@@ -204,8 +208,8 @@ public:
         too_many,  ///< limits::opens_per_session_max
         refused,   ///< `attach` has returned false
     };
-    /// Adds an open with a number of its own, through a tree. `attach` gives it to the session,
-    /// with the mutex held.
+    /// Adds an open under a number that no other open has, through a tree connection. `attach`
+    /// attaches the open to the session, with the mutex held.
     template <class Attach>
     [[nodiscard]] admittance admit(std::uint64_t number, const std::shared_ptr<open>& fresh,
                                    const tree& through, Attach attach) {
@@ -219,10 +223,10 @@ public:
                "an open comes to its session once");
         return admittance::admitted;
     }
-    /// Takes an open out; nothing happens if it is not there.
+    /// Removes an open; does nothing if it is not there.
     void remove(std::uint64_t number) noexcept;
-    /// Takes an open out if `detach`, which runs with the mutex held, takes it from this session.
-    /// Returns whether it did.
+    /// Removes an open if `detach`, which runs with the mutex held, has detached it from this
+    /// session. Returns whether it has.
     template <class Detach>
     [[nodiscard]] bool release(std::uint64_t number, Detach detach) noexcept {
         std::shared_ptr<open> removed;  // released without the mutex
@@ -246,7 +250,7 @@ private:
     [[nodiscard]] bool is_any_established() const noexcept SLUICE_REQUIRES(mutex_);
     template <class Also>
     [[nodiscard]] remains end_all(Also& also) noexcept SLUICE_REQUIRES(mutex_) {
-        also();  // first: the channels look ended from then on
+        also();  // first: end_all() marks the channels as ended
         return end_all();
     }
     [[nodiscard]] remains end_all() noexcept SLUICE_REQUIRES(mutex_);
@@ -259,7 +263,7 @@ private:
 
     std::atomic<phase> phase_{phase::in_progress};  // written under the mutex
     mutable ranked_mutex<lock_rank::session> mutex_;
-    // In the order they came.
+    // In order of arrival.
     std::vector<std::shared_ptr<channel>> channels_ SLUICE_GUARDED_BY(mutex_);
     std::map<std::uint32_t, std::shared_ptr<tree>> trees_ SLUICE_GUARDED_BY(mutex_);
     // By their number.
