@@ -179,7 +179,8 @@ protected:
 
 TEST_F(odd_answer, with_ntlm_v1_or_lm_is_rejected) {
     const std::vector<std::byte> old_answer(24, std::byte{1});
-    for (const std::uint32_t flags : {0xa2080201, 0xa2000201}) {  // with and without session security
+    // With and without session security.
+    for (const std::uint32_t flags : {0xa2080201, 0xa2000201}) {
         EXPECT_EQ(refusal(log_on_with(old_answer, old_answer, flags)), nt_status::logon_failure);
         EXPECT_EQ(refusal(log_on_with(old_answer, {}, flags)), nt_status::logon_failure);
     }
@@ -393,7 +394,7 @@ TEST_F(without_session_security, a_flag_that_only_the_last_message_has_is_ignore
     EXPECT_TRUE(std::holds_alternative<step_done>(log_on_bare({.last_flags = flags | session_security})));
 }
 
-// As v9u-smb2 does: it offers OEM only, and sends what the challenge contains.
+// As v9u-smb2 does: it offers OEM only, and follows the challenge.
 TEST_F(without_session_security, a_client_that_offers_no_unicode_is_answered_in_unicode) {
     constexpr std::uint32_t oem_only = 0x00008206;
     EXPECT_TRUE(std::holds_alternative<step_done>(log_on_bare({.offered_flags = oem_only}, oem_only)));

@@ -17,9 +17,9 @@ namespace flag = ntlm::flag;
 constexpr std::uint32_t grantable = flag::sign | flag::seal | flag::ntlm | flag::always_sign |
                                     flag::extended_session_security | flag::version | flag::bits_128 |
                                     flag::key_exchange | flag::bits_56 | flag::request_target;
-// Names are Unicode, whatever the client offers: some clients offer only OEM and send what the
-// challenge contains, others send Unicode without the flag. The names of a client that cannot do so
-// are those of no user.
+// Names are Unicode, whatever the client offers: some clients offer only OEM and follow the
+// challenge, others send Unicode without the flag. A client that cannot do so fails as an unknown
+// user.
 constexpr std::uint32_t always_said =
     flag::unicode | flag::ntlm | flag::target_info | flag::target_type_server | flag::version;
 
