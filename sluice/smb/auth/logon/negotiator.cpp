@@ -94,7 +94,7 @@ step_result negotiator::wrap(step_result inner, const spnego::neg_token_resp& re
                                    .response_token = {},
                                    .mech_list_mic = {}};
     if (!ntlm_.can_sign()) {
-        // A MIC needs session security (RFC 4178, section 5). An attacker who removes that to change
+        // A MIC needs session security (RFC 4178, section 5). An attacker who removes it to change
         // the list unnoticed is refused here. An anonymous user needs no MIC, because the attacker
         // gains nothing beyond an own anonymous logon.
         if (mic_required_ and not done->is_anonymous) {
