@@ -120,20 +120,21 @@ std::span<const extent> odd_queue_of(std::size_t thread, std::size_t threads) {
     return part_of(slots, thread, threads);
 }
 
-void run_crew(run& repeat, unsigned threads, const work& what) {
+void run_on_threads(run& repeat, unsigned threads, const work& what) {
     const std::chrono::milliseconds time(repeat.operations());
     std::atomic<bool> is_over{false};
     std::barrier beginning(threads + 1);
     std::vector<share> shares(threads);
-    std::vector<std::thread> crew;
+    std::vector<std::thread> run_threads;
     for (unsigned number = 0; number != threads; ++number)
-        crew.emplace_back([&, number] { shares[number] = do_share(number, what, is_over, beginning); });
+        run_threads.emplace_back(
+            [&, number] { shares[number] = do_share(number, what, is_over, beginning); });
     const auto begin = std::chrono::steady_clock::now();
     repeat.measure([&] {
         beginning.arrive_and_wait();
         std::this_thread::sleep_for(time);
         is_over.store(true, std::memory_order_relaxed);
-        for (std::thread& one : crew)
+        for (std::thread& one : run_threads)
             one.join();
     });
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;

@@ -36,6 +36,6 @@ using work = std::function<std::uint64_t(unsigned number, const std::atomic<bool
 /// has operations. The row gets the CPU time of the threads, and as notes the pairs per second, the
 /// pairs of the slowest thread relative to the fastest, and per pair the cycles, instructions and
 /// L1 data cache misses where the machine counts them.
-void run_crew(run& repeat, unsigned threads, const work& what);
+void run_on_threads(run& repeat, unsigned threads, const work& what);
 
 }  // namespace sluice::bench::range_locks

@@ -91,7 +91,7 @@ void rotate_queue(run& repeat, std::size_t waiting, queued what) {
     };
     while (asked != size)
         ask();
-    run_crew(repeat, 1, [&](unsigned, const std::atomic<bool>& is_over) {
+    run_on_threads(repeat, 1, [&](unsigned, const std::atomic<bool>& is_over) {
         std::uint64_t pairs = 0;
         for (; not is_over.load(std::memory_order_relaxed); ++pairs) {
             entry& oldest = entries[asked % size];

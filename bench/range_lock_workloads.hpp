@@ -77,7 +77,7 @@ template <class Lock>
 template <class Lock>
 [[nodiscard]] double object_bytes_when_hot(run& repeat) {
     Lock lock(the_area);
-    run_crew(repeat, 8, [&](unsigned number, const std::atomic<bool>& is_over) {
+    run_on_threads(repeat, 8, [&](unsigned number, const std::atomic<bool>& is_over) {
         return run_batches<Lock, 16>(lock, queue_of(number, 8), under_lock::nothing, is_over);
     });
     return static_cast<double>(lock.object_bytes());
@@ -87,7 +87,7 @@ template <class Lock, std::size_t batch>
 void disjoint(run& repeat, unsigned threads, under_lock what) {
     (void)area();
     Lock lock(the_area);
-    run_crew(repeat, threads, [&](unsigned number, const std::atomic<bool>& is_over) {
+    run_on_threads(repeat, threads, [&](unsigned number, const std::atomic<bool>& is_over) {
         return run_batches<Lock, batch>(lock, queue_of(number, threads), what, is_over);
     });
 }
@@ -122,7 +122,7 @@ void held(run& repeat, unsigned threads, std::size_t count, unsigned height_max 
     shape.height_max = height_max;
     Lock lock(shape);
     const long_held<Lock> others(lock, count);
-    run_crew(repeat, threads, [&](unsigned number, const std::atomic<bool>& is_over) {
+    run_on_threads(repeat, threads, [&](unsigned number, const std::atomic<bool>& is_over) {
         return run_batches<Lock, 1>(lock, odd_queue_of(number, threads), under_lock::nothing, is_over);
     });
 }
@@ -178,7 +178,7 @@ template <class Lock>
 void overlapping(run& repeat, unsigned threads, const drawing& from) {
     Lock lock({.bytes = words::count * slot_bytes});
     const auto shared = std::make_unique<words>();
-    run_crew(repeat, threads, [&](unsigned number, const std::atomic<bool>& is_over) {
+    run_on_threads(repeat, threads, [&](unsigned number, const std::atomic<bool>& is_over) {
         const std::vector<drawn_request> requests = draw(from, number);
         std::uint64_t pairs = 0;
         for (; not is_over.load(std::memory_order_relaxed); ++pairs) {
@@ -211,7 +211,7 @@ void starvation(run& repeat, whom counted) {
         lock.unlock(held);
     };
     const unsigned threads = counted == whom::small_alone ? small_threads : small_threads + 1;
-    run_crew(repeat, threads, [&](unsigned number, const std::atomic<bool>& is_over) {
+    run_on_threads(repeat, threads, [&](unsigned number, const std::atomic<bool>& is_over) {
         typename Lock::holder held;
         std::uint64_t granted = 0;
         for (; not is_over.load(std::memory_order_relaxed); ++granted) {

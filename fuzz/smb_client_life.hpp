@@ -70,7 +70,7 @@ private:
         const auto file = co_await std::move(opening);
         if (not file) co_return;
         ++steps_;
-        const byte_giver give = [](mutable_bytes into, std::uint64_t at) -> result<std::size_t> {
+        const byte_source give = [](mutable_bytes into, std::uint64_t at) -> result<std::size_t> {
             const std::size_t bytes =
                 std::min<std::size_t>(into.size(), at < file_bytes ? file_bytes - at : 0);
             std::fill_n(into.begin(), bytes, std::byte{7});

@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "sluice/cli/commands.hpp"
-#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/lock_benchmark/benchmark_subjects.hpp"
+#include "sluice/cli/message.hpp"
 #include "sluice/io/path/path_handle.hpp"
 #include "sluice/io/path/volume_status.hpp"
 

@@ -26,7 +26,7 @@ std::optional<std::uint64_t> parse_size(std::string text) {
     return checked_mul(number, std::uint64_t{1} << (10 * power));
 }
 
-std::string complaint_about_size(const std::string& text) {
+std::string validate_size(const std::string& text) {
     return parse_size(text) ? "" : "use a number of bytes with an optional suffix k, m, g, or t";
 }
 

@@ -12,7 +12,7 @@ namespace sluice::cli {
 
 /// Returns the rule of parse_size() if it does not accept the text, as option_syntax::check() needs
 /// it.
-[[nodiscard]] std::string complaint_about_size(const std::string& text);
+[[nodiscard]] std::string validate_size(const std::string& text);
 
 /// Returns "1.5 MiB".
 [[nodiscard]] std::string size_text(std::uint64_t bytes);

@@ -17,9 +17,9 @@ TEST(byte_size, is_refused_if_it_is_not_a_number_with_a_known_unit_or_exceeds_64
     for (const char* const wrong :
          {"", "k", "-1", "1x", "1i", "1ib", "1kk", "1.5m", "0x10", "16777216t", "18446744073709551616"}) {
         EXPECT_EQ(parse_size(wrong), std::nullopt) << wrong;
-        EXPECT_NE(complaint_about_size(wrong), "") << wrong;
+        EXPECT_NE(validate_size(wrong), "") << wrong;
     }
-    EXPECT_EQ(complaint_about_size("1g"), "");
+    EXPECT_EQ(validate_size("1g"), "");
 }
 
 TEST(byte_size, is_shown_in_the_largest_unit_that_it_fills) {

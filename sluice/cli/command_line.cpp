@@ -3,7 +3,7 @@
 #include "sluice/cli/command_line.hpp"
 
 #include "sluice/cli/byte_size.hpp"
-#include "sluice/cli/complaint.hpp"
+#include "sluice/cli/message.hpp"
 
 #include <fmt/core.h>
 #include <fmt/ranges.h>
@@ -239,7 +239,7 @@ option_syntax option_syntax::size_between(std::uint64_t least, std::uint64_t mos
     declared_->transform(CLI::Validator(
         [least, most](std::string& given) {
             const auto bytes = parse_size(given);
-            if (not bytes) return invalid(given, complaint_about_size(given));
+            if (not bytes) return invalid(given, validate_size(given));
             if (*bytes < least or *bytes > most)
                 return invalid(given, fmt::format("use {} to {} bytes", least, most));
             given = std::to_string(*bytes);
@@ -393,7 +393,7 @@ std::optional<exit_code> command_line::run(int argc, char** argv) {
                                      ? fmt::format("Run '{} --help' for a list of commands.", page.command)
                                      : page.usage();
         set_command_of_messages(page.command);
-        complain(problem_of(refused, is_of_commands, parser_->remaining(true)));
+        print_error(problem_of(refused, is_of_commands, parser_->remaining(true)));
         std::fprintf(stderr, "%s\n", help.c_str());
         return exit_code::usage;
     }

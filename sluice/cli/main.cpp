@@ -8,8 +8,8 @@
 #include <system_error>
 
 #include "sluice/cli/commands.hpp"
-#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/message.hpp"
 
 namespace sluice::cli {
 
@@ -39,15 +39,15 @@ int main(int argc, char** argv) {
         code = sluice::cli::run(argc, argv);
     } catch (const std::system_error& why) {
         // fmt::print throws if it cannot write: `sluice … > /dev/full`. Nothing else should.
-        sluice::cli::complain(std::ferror(stdout) != 0 ? "write to standard output: " + why.code().message()
-                                                       : why.what());
+        sluice::cli::print_error(
+            std::ferror(stdout) != 0 ? "write to standard output: " + why.code().message() : why.what());
         return static_cast<int>(code);
     }
     // If output was lost, the exit status is failure, whatever the command returned.
     const bool is_flushed = std::fflush(stdout) == 0;
     if ((not is_flushed or std::ferror(stdout) != 0) and code == exit_code::success) {
         const int reason = is_flushed ? EIO : errno;
-        sluice::cli::complain("write to standard output: " + std::generic_category().message(reason));
+        sluice::cli::print_error("write to standard output: " + std::generic_category().message(reason));
         code = exit_code::failure;
     }
     return static_cast<int>(code);

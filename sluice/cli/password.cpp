@@ -7,7 +7,7 @@
 
 #include <cerrno>
 
-#include "sluice/cli/complaint.hpp"
+#include "sluice/cli/message.hpp"
 
 namespace sluice::cli {
 namespace {

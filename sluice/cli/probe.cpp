@@ -10,8 +10,8 @@
 
 #include "sluice/base/json_string.hpp"
 #include "sluice/cli/commands.hpp"
-#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/message.hpp"
 #include "sluice/io/file/atomicity_probe.hpp"
 
 namespace sluice::cli {

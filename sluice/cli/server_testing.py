@@ -25,6 +25,6 @@ def running_server(case, program, directory, users, *arguments, end="terminate",
             break
     yield port, "".join(lines)
     getattr(process, end)()
-    _, complaint = process.communicate(timeout=60)
+    _, messages = process.communicate(timeout=60)
     if end == "terminate":
-        case.assertEqual(process.returncode, 0, complaint)
+        case.assertEqual(process.returncode, 0, messages)

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "sluice/cli/commands.hpp"
-#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/message.hpp"
 #include "sluice/cli/status/json_value.hpp"
 #include "sluice/cli/status/status_socket.hpp"
 #include "sluice/cli/status/status_text.hpp"
@@ -28,11 +28,11 @@ struct status_arguments {
 [[nodiscard]] bool show(const std::string& path, const std::string& answer, bool as_json, bool is_first) {
     const std::optional<json_value> document = json_value::parse(answer);
     if (not document or (*document)["format"].text() != "sluice-status") {
-        complain(fmt::format("{}: not a sluice status socket", path));
+        print_error(fmt::format("{}: not a sluice status socket", path));
         return false;
     }
     if (const std::string& why = (*document)["error"].text(); not why.empty()) {
-        complain(fmt::format("{}: {}", path, why));
+        print_error(fmt::format("{}: {}", path, why));
         return false;
     }
     if (as_json)
@@ -64,7 +64,7 @@ void run_status(const status_arguments& given) {
         const bool is_reset = not answer and (answer.error() == std::errc::connection_reset or
                                               answer.error() == std::errc::broken_pipe);
         if (is_reset or (answer and answer->empty())) {
-            complain(
+            print_error(
                 fmt::format("{}: the server closed the connection; only root and the account that runs the "
                             "server can query it",
                             path));
@@ -74,13 +74,13 @@ void run_status(const status_arguments& given) {
             shown += is_shown ? 1 : 0;
             has_failed |= not is_shown;
         } else if (is_chosen or not is_of_the_dead(answer.error())) {
-            complain(about(path, answer.error()) +
-                     "; run 'sluice status' to find all servers of this account");
+            print_error(about(path, answer.error()) +
+                        "; run 'sluice status' to find all servers of this account");
             has_failed = true;
         }
     }
     if (shown == 0 and not has_failed)
-        complain(fmt::format("no running servers found in {}", status_directory()));
+        print_error(fmt::format("no running servers found in {}", status_directory()));
     if (shown == 0 or has_failed) leave(exit_code::failure);
 }
 

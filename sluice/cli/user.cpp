@@ -7,7 +7,7 @@
 #include <string>
 
 #include "sluice/cli/commands.hpp"
-#include "sluice/cli/complaint.hpp"
+#include "sluice/cli/message.hpp"
 #include "sluice/cli/password.hpp"
 #include "sluice/cli/user_edits.hpp"
 #include "sluice/cli/user_names.hpp"
@@ -71,7 +71,7 @@ void add_user(command_syntax app) {
         const command_syntax command = user.add_subcommand(name, what);
         command.add_option("NAME", arguments->name, "user name, case-insensitive")
             .required()
-            .check(complaint_about_user_name);
+            .check(validate_user_name);
         command.on_call(action);
     };
     add("add", "add a user; prompts for a password, or reads it from standard input",

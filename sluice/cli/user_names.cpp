@@ -6,7 +6,7 @@
 
 namespace sluice::cli {
 
-std::string complaint_about_user_name(const std::string& name) {
+std::string validate_user_name(const std::string& name) {
     if (smb::server::user_database::is_valid_name(name)) return "";
     return "use 1 to 64 characters, none of :\"/\\[]|<>+=;,?*@ and no control characters";
 }

@@ -5,7 +5,7 @@
 namespace sluice::cli {
 
 /// Returns the rule for names of users that this name violates, as option_syntax::check() needs it.
-[[nodiscard]] std::string complaint_about_user_name(const std::string& name);
+[[nodiscard]] std::string validate_user_name(const std::string& name);
 
 /// Returns the command that manages the users of this file: "sluice user --users-file FILE". An
 /// empty path: the default file.

@@ -18,7 +18,7 @@ namespace sluice::fsmutex {
 namespace {
 
 using namespace std::chrono_literals;
-using io::test_kit::crew;
+using io::test_kit::run_threads;
 
 class async_locks_by_threads : public on_each_algorithm {
 protected:
@@ -73,7 +73,7 @@ TEST_P(async_locks_by_threads, exclude_tasks_and_are_granted_once_each) {
     on_each_back_end([](io::io_multiplexer& loop, shared_fs_mutex& mutex) {
         for (const form how : {form::coroutine, form::sender}) {
             counts came;
-            const crew all(loop);
+            const run_threads all(loop);
             io::sync_wait(
                 loop, [](io::io_multiplexer& on, shared_fs_mutex& of, form by, counts& to) -> io::task<void> {
                     io::task_group group(on);
@@ -98,7 +98,7 @@ TEST_P(async_locks_by_threads, are_requested_polled_and_cancelled_by_any_thread)
     on_each_back_end([](io::io_multiplexer& loop, shared_fs_mutex& mutex) {
         counts came;
         std::atomic<int> dones = 0;
-        const crew all(loop);
+        const run_threads all(loop);
         for (int i = 0; i < times; ++i) {
             auto held = mutex.lock(entity(1)).value();
             auto state = connect(io::atomic(async_lock(loop, mutex, {entity(1)})), receiver{&came, &dones});

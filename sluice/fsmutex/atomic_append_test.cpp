@@ -90,7 +90,7 @@ TEST_F(a_queue_file, is_not_recreated_by_an_open_while_it_is_in_use) {
     const auto held = one->lock(entity(1)).value();
     process other([&] {
         const auto own = open();
-        if (own->try_lock(entity(1))) complain("two hold one entity");
+        if (own->try_lock(entity(1))) fail_child("two hold one entity");
     });
     EXPECT_TRUE(other.join());
     EXPECT_EQ(live_slots().size(), 1);
@@ -160,7 +160,7 @@ TEST_F(a_queue_file, distinguishes_concurrent_requests_for_the_same_entity) {
             const auto own = open();
             for (int round = 0; round != 3000; ++round) {
                 const auto held = own->lock(entity(7));
-                if (not held or inside->fetch_add(1) != 0) complain("two took one request for their own");
+                if (not held or inside->fetch_add(1) != 0) fail_child("two took one request for their own");
                 inside->fetch_sub(1);
             }
         });
@@ -332,7 +332,7 @@ TEST_F(a_queue_file, is_appended_to_under_a_lock_on_a_network_file_system) {
             const auto own = open();
             for (int round = 0; round != 300; ++round) {
                 const auto held = own->lock(std::vector{entity(7), entity(8)});
-                if (not held or inside->fetch_add(1) != 0) complain("two hold one entity");
+                if (not held or inside->fetch_add(1) != 0) fail_child("two hold one entity");
                 inside->fetch_sub(1);
             }
         });
@@ -424,9 +424,9 @@ TEST_F(a_queue_file, continues_after_an_incomplete_append) {
         const auto own = open();
         const rlimit limit{.rlim_cur = page_bytes + 50, .rlim_max = page_bytes + 50};
         ::setrlimit(RLIMIT_FSIZE, &limit);
-        if (own->lock(entity(1))) complain("half a request was granted");
+        if (own->lock(entity(1))) fail_child("half a request was granted");
         if (own->lock(entity(1)).error() != std::errc::file_too_large)
-            complain("not the error of the append");
+            fail_child("not the error of the append");
     });
     EXPECT_TRUE(other.join());
     EXPECT_EQ(status().st_size, page_bytes + 50);

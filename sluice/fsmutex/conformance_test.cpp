@@ -26,7 +26,7 @@ protected:
         process made([&] {
             const auto mutex = open();
             const auto held = mutex->lock(wanted);
-            if (not held) complain(held.error().operation());
+            if (not held) fail_child(held.error().operation());
             holds->store(true);
             for (;;)
                 std::this_thread::sleep_for(1s);
@@ -175,8 +175,8 @@ TEST_P(every_mutex, excludes_processes_that_each_opened_it_themselves) {
             const auto mutex = open();
             for (int round = 0; round != rounds; ++round) {
                 const auto held = mutex->lock(std::vector{entity(1), entity(2 + round % 3)});
-                if (not held) complain(held.error().operation());
-                if (all->inside.fetch_add(1) != 0) complain("two hold one entity");
+                if (not held) fail_child(held.error().operation());
+                if (all->inside.fetch_add(1) != 0) fail_child("two hold one entity");
                 all->counter = all->counter + 1;
                 all->inside.fetch_sub(1);
             }
@@ -243,7 +243,7 @@ TEST_P(every_mutex, continues_to_wait_after_an_interrupting_signal) {
     const auto mutex = open();
     auto held = mutex->lock(entity(1)).value();
     process waiter([&] {
-        if (not open()->lock(entity(1))) complain("an interruption ended the wait");
+        if (not open()->lock(entity(1))) fail_child("an interruption ended the wait");
     });
     for (int i = 0; i != 20; ++i) {
         std::this_thread::sleep_for(2ms);
@@ -264,8 +264,8 @@ TEST_P(every_mutex, grants_in_the_order_of_requests_if_it_is_fair) {
         waiters.emplace_back([&, i] {
             const auto own = open();
             const auto granted = own->lock(std::vector{entity(1), entity(2 + i)});
-            if (not granted) complain(granted.error().operation());
-            if (grants->fetch_add(1) != i) complain("granted out of order");
+            if (not granted) fail_child(granted.error().operation());
+            if (grants->fetch_add(1) != i) fail_child("granted out of order");
         });
         // Once it is listed, it is in the queue.
         ASSERT_TRUE(eventually([&] { return mutex->list().value().size() == waiters.size() + 1; }));
@@ -340,12 +340,12 @@ TEST_P(every_fork, leaves_a_mutex_to_the_child_that_refuses_every_operation) {
     const auto mutex = open();
     process child([&] {
         const auto refused = std::errc::state_not_recoverable;
-        if (mutex->lock(entity(1)).error() != refused) complain("the child locked");
-        if (mutex->lock(entity(1), 1s).error() != refused) complain("the child locked with a deadline");
-        if (mutex->try_lock(entity(1)).error() != refused) complain("the child tried to lock");
+        if (mutex->lock(entity(1)).error() != refused) fail_child("the child locked");
+        if (mutex->lock(entity(1), 1s).error() != refused) fail_child("the child locked with a deadline");
+        if (mutex->try_lock(entity(1)).error() != refused) fail_child("the child tried to lock");
         const auto listed = mutex->list();
         const bool can_list = tested().name != "byte_ranges";
-        if (can_list and (listed or listed.error() != refused)) complain("the child listed the holders");
+        if (can_list and (listed or listed.error() != refused)) fail_child("the child listed the holders");
     });
     EXPECT_TRUE(child.join());
     EXPECT_TRUE(mutex->try_lock(entity(1)));
@@ -359,9 +359,9 @@ TEST_P(every_fork, keeps_the_lock_of_the_parent_when_the_child_unlocks_and_destr
     process child([&] {
         auto moved = std::move(held);
         moved.unlock();
-        if (moved) complain("the guard still claims to hold");
+        if (moved) fail_child("the guard still claims to hold");
         mutex.reset();
-        if (not is_locked(entity(1))) complain("the child released the lock of its parent");
+        if (not is_locked(entity(1))) fail_child("the child released the lock of its parent");
     });
     EXPECT_TRUE(child.join());
     EXPECT_TRUE(is_locked(entity(1)));
@@ -387,7 +387,7 @@ TEST_P(every_fork, lets_parent_and_child_exclude_each_other_once_the_child_has_o
     const shared_memory<std::atomic<bool>> child_holds;
     process child([&] {
         const auto own = open();
-        if (own->try_lock(entity(1))) complain("the child holds the entity of its parent");
+        if (own->try_lock(entity(1))) fail_child("the child holds the entity of its parent");
         const auto held_by_child = own->lock(entity(2));
         child_holds->store(true);
         std::this_thread::sleep_for(1h);

@@ -360,8 +360,8 @@ result<bool> lock_files::poll(std::span<const entity> wanted, ticket& mine) noex
     const std::size_t count = wanted.size();
     const std::size_t shift = mine.mark != 0 and count > 2 ? random().below(count - 1) : 0;
     for (std::size_t i = 0; i != count; ++i) {
-        const std::size_t behind = i == 0 ? 0 : 1 + (i - 1 + shift) % (count - 1);
-        const std::size_t index = (mine.place + behind) % count;
+        const std::size_t distance = i == 0 ? 0 : 1 + (i - 1 + shift) % (count - 1);
+        const std::size_t index = (mine.place + distance) % count;
         auto tried = directory_->take(wanted[index], {&clock(), &random()});
         if (not tried) return failure(tried.error());
         if (tried->what == lock_directory::outcome::contended) {

@@ -162,7 +162,7 @@ TEST_F(lock_files_in, a_directory_are_taken_over_by_one_of_many_that_find_them_d
             takers.emplace_back([&] {
                 const auto own = lock_files::open(directory.anchor(), "locks").value();
                 const auto held = own->lock(entity(42)).value();
-                if (all->inside.fetch_add(1) != 0) complain("two have taken it over");
+                if (all->inside.fetch_add(1) != 0) fail_child("two have taken it over");
                 if (held.owner_died()) all->waker.fetch_add(1);
                 std::this_thread::sleep_for(200us);
                 all->inside.fetch_sub(1);

@@ -78,9 +78,10 @@ TEST_F(a_mapped_mutex, is_refused_after_a_fork_and_unchanged_by_the_child) {
     const auto mutex = open();
     auto held = mutex->lock(entity(1)).value();
     process child([&] {
-        if (mutex->lock(entity(2)).error() != std::errc::state_not_recoverable) complain("the child locked");
+        if (mutex->lock(entity(2)).error() != std::errc::state_not_recoverable)
+            fail_child("the child locked");
         held.unlock();
-        if (open()->try_lock(entity(1))) complain("the child released its parent's lock");
+        if (open()->try_lock(entity(1))) fail_child("the child released its parent's lock");
     });
     EXPECT_TRUE(child.join());
     EXPECT_FALSE(open()->try_lock(entity(1)));
@@ -163,7 +164,7 @@ TEST_F(a_mapped_mutex, is_not_created_without_space_for_all_of_it) {
         ::signal(SIGXFSZ, SIG_IGN);
         const rlimit limit{.rlim_cur = 65536, .rlim_max = 65536};
         ::setrlimit(RLIMIT_FSIZE, &limit);
-        if (memory_map::open(directory.anchor(), "map")) complain("it was created");
+        if (memory_map::open(directory.anchor(), "map")) fail_child("it was created");
     });
     EXPECT_TRUE(other.join());
     EXPECT_TRUE(open()->try_lock(entity(1))) << "the remaining file can be recreated";

@@ -42,9 +42,9 @@ struct world {
 };
 
 // Fails unless the other recorded holder was killed: each kill is recorded before it happens.
-void must_be_dead(const world& all, life other, const char* complaint) {
+void must_be_dead(const world& all, life other, const char* problem) {
     const std::size_t slot = (other & 0xff) - 1;
-    if (all.deaths[slot].load() <= other >> 8) complain(complaint);
+    if (all.deaths[slot].load() <= other >> 8) fail_child(problem);
 }
 
 class oracle {
@@ -59,7 +59,7 @@ public:
             const life writer = is_written ? all_.writer[e].exchange(self_) : all_.writer[e].load();
             if (writer != 0) {
                 must_be_dead(all_, writer, "a writer holds it as well");
-                if (reports_deaths_ and not owner_died) complain("the death of a writer was not reported");
+                if (reports_deaths_ and not owner_died) fail_child("the death of a writer was not reported");
                 if (not is_written) (void)all_.writer[e].compare_exchange_strong(writer_of(writer), 0);
             }
             if (not is_written) {
@@ -75,9 +75,9 @@ public:
         for (const entity each : held) {
             const std::size_t e = each.number();
             if (each.is_exclusive()) {
-                if (all_.writer[e].exchange(0) != self_) complain("another process came in between");
+                if (all_.writer[e].exchange(0) != self_) fail_child("another process came in between");
             } else if (all_.readers[e][slot_].exchange(0) != self_) {
-                complain("a writer came in between");
+                fail_child("a writer came in between");
             }
         }
     }
@@ -133,7 +133,7 @@ protected:
         for (;;) {
             auto opened = tested().open(anchor(slot), "locks", from);
             if (opened) return std::move(*opened);
-            if (not is_full(opened.error())) complain(opened.error().message().c_str());
+            if (not is_full(opened.error())) fail_child(opened.error().message().c_str());
             std::this_thread::sleep_for(1ms);
         }
     }
@@ -151,7 +151,7 @@ protected:
             const deadline within = random.below(4) == 0 ? deadline(1ms) : deadline();
             auto held = random.below(8) == 0 ? mutex->try_lock(wanted) : mutex->lock(wanted, within);
             if (not held and (held.error() == std::errc::timed_out or is_full(held.error()))) continue;
-            if (not held) complain(held.error().message().c_str());
+            if (not held) fail_child(held.error().message().c_str());
             judge.got(wanted, held->owner_died());
             if (held->owner_died()) all->reported_deaths.fetch_add(1);
             if (random.below(4) == 0)
@@ -167,13 +167,13 @@ protected:
             sum += each.load();
         return sum;
     }
-    // Kills it. A worker that has ended by itself has complained.
+    // Kills it. A worker that has ended by itself has reported a problem.
     void kill(process& victim, std::size_t slot) {
         siginfo_t end{};
         all->deaths[slot].fetch_add(1);
         victim.send(SIGKILL);
         ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(victim.id()), &end, WEXITED | WNOWAIT), 0);
-        EXPECT_EQ(end.si_code, CLD_KILLED) << "a worker has complained";
+        EXPECT_EQ(end.si_code, CLD_KILLED) << "a worker has reported a problem";
         victim.stop();
     }
 

@@ -173,7 +173,7 @@ private:
     [[nodiscard]] bool cancel(node& waiting) noexcept;
     static void notify_granted(ended& over) noexcept { notify(over, node::granted); }
     static void notify(ended& over, std::uint32_t how) noexcept;
-    [[nodiscard]] static bool settle(node& waiting) noexcept;
+    [[nodiscard]] static bool await_outcome(node& waiting) noexcept;
     [[nodiscard]] static time_point end_of(deadline until) noexcept;
     void begin_holding() noexcept;
     void look() noexcept;

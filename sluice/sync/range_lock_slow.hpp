@@ -193,7 +193,7 @@ auto basic_range_lock<Atomics>::end_of(deadline until) noexcept -> time_point {
 
 // Waits until another thread has ended the wait. Returns whether it was granted.
 template <class Atomics>
-bool basic_range_lock<Atomics>::settle(node& waiting) noexcept {
+bool basic_range_lock<Atomics>::await_outcome(node& waiting) noexcept {
     for (;;) {
         // acquire: pairs with the release of notify().
         const std::uint32_t state = waiting.state.load(std::memory_order_acquire);
@@ -235,7 +235,7 @@ bool basic_range_lock<Atomics>::cancel(node& waiting) noexcept {
         still_waits = waiting.is_in_set() and waiting.is_waiting();
         if (still_waits) release(waiting, over);
     }
-    if (not still_waits) return settle(waiting);  // another thread is about to notify it
+    if (not still_waits) return await_outcome(waiting);  // another thread is about to notify it
     waiting.state.store(node::cancelled, std::memory_order_relaxed);
     notify_granted(over);
     return false;

@@ -376,7 +376,7 @@ public:
         return std::none_of(requests.begin(), requests.begin() + static_cast<std::ptrdiff_t>(before),
                             [&](const request& one) { return is_in_the_way(wanted, one.args); });
     }
-    void settle() {
+    void await_outcome() {
         for (std::size_t i = 0; i != requests.size(); ++i)
             if (not requests[i].is_held) requests[i].is_held = is_free(requests[i].args, i);
     }
@@ -435,7 +435,7 @@ public:
 
     // Every request is held by the lock if and only if the model holds it.
     void compare() {
-        expected_.settle();
+        expected_.await_outcome();
         for (held& one : held_) {
             const bool is_held = one.guard or one.request->completions != 0;
             ASSERT_EQ(is_held, expected_.find(one.id).is_held) << "request " << one.id;

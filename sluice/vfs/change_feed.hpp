@@ -39,6 +39,9 @@ public:
     /// Reports that the watched directory was removed, or that its watch has ended. No further
     /// calls follow.
     virtual void ended() noexcept = 0;
+    /// Reports that the watched directory itself has another name or place. Volumes that cannot
+    /// change behind the server need not report it.
+    virtual void moved() noexcept {}
     /// Returns whether changes are irrelevant at the moment because some were already lost. The
     /// feed may then skip them, which saves time if a directory has many watches.
     [[nodiscard]] virtual bool needs_no_changes() const noexcept { return false; }
@@ -73,6 +76,10 @@ public:
     /// ENOTDIR; EMFILE.
     [[nodiscard]] virtual result<std::unique_ptr<change_watch>> watch(node& directory, bool recursive,
                                                                       change_listener& listener) noexcept = 0;
+
+    /// Returns whether a watch of the directory reports every change of its names, also by other
+    /// hosts. By default true: nothing else changes the volume. Blocks: for the file system.
+    [[nodiscard]] virtual bool reports_all_changes(node& /*directory*/) noexcept { return true; }
 
     /// Watches on behalf of an account of the host: the kernel checks its rights. A recursive watch
     /// skips directories that the account may not list, without an error. Feeds of volumes whose

@@ -39,6 +39,7 @@ public:
     void add(queued_watch& to, change_kind what, bool is_directory, std::string path);
     void add_overflow(queued_watch& to) { put({.to = &to, .is_overflow = true}); }
     void add_end(queued_watch& to) { put({.to = &to, .is_end = true}); }
+    void add_move(queued_watch& to) { put({.to = &to, .is_move = true}); }
 
     /// Drops all changes for a watch that ends.
     void forget(const queued_watch& gone) noexcept;
@@ -52,6 +53,7 @@ private:
         bool is_directory = false;
         bool is_overflow = false;
         bool is_end = false;
+        bool is_move = false;  // of the watched directory itself
         std::string path{};
     };
     void put(item what);

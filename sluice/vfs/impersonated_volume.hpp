@@ -22,15 +22,15 @@ class impersonated_volume final : public volume {
 public:
     /// Creates the volume. Errors: EPERM if the process may not assume the account's identity
     /// (CAP_SETUID, CAP_SETGID). Allocates: yes.
-    [[nodiscard]] static result<std::unique_ptr<impersonated_volume>> create(volume& behind,
+    [[nodiscard]] static result<std::unique_ptr<impersonated_volume>> create(volume& underlying,
                                                                              unix_account account);
     ~impersonated_volume() override;
 
-    [[nodiscard]] fs_domain& domain() noexcept override { return behind_.domain(); }
-    [[nodiscard]] fs_domain* crossing_domain() noexcept override { return behind_.crossing_domain(); }
-    [[nodiscard]] const volume_features& features() const noexcept override { return behind_.features(); }
+    [[nodiscard]] fs_domain& domain() noexcept override { return underlying_.domain(); }
+    [[nodiscard]] fs_domain* crossing_domain() noexcept override { return underlying_.crossing_domain(); }
+    [[nodiscard]] const volume_features& features() const noexcept override { return underlying_.features(); }
     [[nodiscard]] const volume_identity& identity() const noexcept override { return identity_; }
-    [[nodiscard]] result<volume_space> space() noexcept override { return behind_.space(); }
+    [[nodiscard]] result<volume_space> space() noexcept override { return underlying_.space(); }
     [[nodiscard]] result<node_ptr> find(std::string_view path, follow_links links) noexcept override;
     [[nodiscard]] result<found_node> find_with_status(std::string_view path, follow_links links,
                                                       data_access soon, name_match match) noexcept override;
@@ -45,9 +45,9 @@ public:
 
 private:
     class feed;
-    impersonated_volume(volume& behind, account_ptr account);
+    impersonated_volume(volume& underlying, account_ptr account);
 
-    volume& behind_;
+    volume& underlying_;
     account_ptr account_;
     volume_identity identity_;
     std::unique_ptr<feed> feed_;

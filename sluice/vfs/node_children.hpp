@@ -8,6 +8,7 @@
 
 #include "sluice/vfs/domain/discardable.hpp"
 #include "sluice/vfs/node.hpp"
+#include "sluice/vfs/node_names.hpp"
 #include "sluice/vfs/short_name.hpp"
 
 namespace sluice::vfs {
@@ -59,6 +60,12 @@ public:
     /// Begins a listing. Errors: ENOTDIR if the node is no longer a directory; EACCES.
     /// Allocates: the listing.
     [[nodiscard]] virtual result<std::unique_ptr<directory_listing>> list() noexcept = 0;
+
+    /// Returns what a name of the directory stands for now; a link, not its target. `name` is one
+    /// component, as the directory has it. Errors: ENOENT; EOPNOTSUPP, as by default.
+    [[nodiscard]] virtual result<name_identity> identity_of(std::string_view /*name*/) noexcept {
+        return failure({EOPNOTSUPP, "identify"});
+    }
 
 protected:
     node_children() = default;

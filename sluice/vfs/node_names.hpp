@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "sluice/vfs/node.hpp"
@@ -13,6 +14,22 @@ namespace sluice::vfs {
 enum class when_taken : std::uint8_t {
     refuse,   ///< EEXIST
     replace,  ///< a file replaces a file; the old one exists as long as it is open
+};
+
+/// A file as one of its names shows it at one moment. While two are equal, nothing has changed the
+/// file in between, except within one tick of the file system's clock.
+struct name_identity {
+    file_key key{};
+    time_point changed{};  // as the file system has it, not as a client has set it
+
+    [[nodiscard]] friend bool operator==(const name_identity&, const name_identity&) noexcept = default;
+};
+
+/// Where a node has its name: the directory, and the name as that has it.
+struct name_place {
+    file_key directory{};
+    std::string name;
+    name_identity identity{};  // of the node
 };
 
 /// The name of a file, directory, link or stream: a part of a node. Errors of every call: EROFS;
@@ -41,6 +58,10 @@ public:
     /// directory has it as name or short name; ENOENT, ENOSPC; EOPNOTSUPP, as by default, and if
     /// the directory has too many files.
     [[nodiscard]] virtual result<void> set_alternate_name(const short_name& name) noexcept;
+    /// Returns where its name is now; one of the names, if it has several. Needs no right to the
+    /// directory. Errors: ENOENT if it has no name; EBUSY for the root; EAGAIN; EOPNOTSUPP, as by
+    /// default, for streams. Allocates: the name.
+    [[nodiscard]] virtual result<name_place> place() noexcept;
     /// Removes its name; for a stream, the stream. The node remains usable. Errors: ENOENT,
     /// ENOTEMPTY.
     [[nodiscard]] virtual result<void> remove() noexcept = 0;
@@ -52,6 +73,10 @@ protected:
 
 inline result<void> node_names::link(std::string_view /*path*/, when_taken /*taken*/) noexcept {
     return failure({EOPNOTSUPP, "link"});
+}
+
+inline result<name_place> node_names::place() noexcept {
+    return failure({EOPNOTSUPP, "find the name"});
 }
 
 inline result<void> node_names::set_alternate_name(const short_name& /*name*/) noexcept {

@@ -51,7 +51,7 @@ protected:
         return std::move(*made);
     }
     // Delivers all changes so far.
-    void settle() {
+    void deliver_changes() {
         const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
         while (std::chrono::steady_clock::now() < until)
             multiplexer_->try_run_for(std::chrono::milliseconds(5));
@@ -69,7 +69,7 @@ TEST_P(volume_changes, created_renamed_and_removed_names_are_reported_in_order) 
     ASSERT_EQ(code(file->names()->remove()), 0);
     make_directory("d");
     EXPECT_THAT(seen.lines, IsEmpty()) << "a call must not report changes directly";
-    settle();
+    deliver_changes();
     std::erase_if(seen.lines, [](const auto& line) { return line.starts_with('@'); });
     EXPECT_THAT(seen.lines, ElementsAre("+f", "<f", ">g", "-g", "+d/"));
 }
@@ -81,14 +81,14 @@ TEST_P(volume_changes, a_listener_that_needs_none_gets_none_and_others_get_all) 
     const auto one = watch("", true, satisfied);
     const auto other = watch("", true, seen);
     make_directory("d");
-    settle();
+    deliver_changes();
     make_directory("d/below");
-    settle();
+    deliver_changes();
     EXPECT_THAT(satisfied.lines, IsEmpty());
     EXPECT_THAT(seen.lines, Contains("+d/below/"));
     satisfied.is_satisfied = false;
     make_directory("d/later");
-    settle();
+    deliver_changes();
     EXPECT_THAT(satisfied.lines, Contains("+d/later/")) << "directories are followed in between";
 }
 
@@ -98,12 +98,12 @@ TEST_P(volume_changes, changes_of_content_and_attributes_are_distinguished) {
     const auto held = watch("", false, seen);
     ASSERT_EQ(code(file->data()->open_data(writes)), 0);
     ASSERT_EQ(code(write(*file, "x")), 0);
-    settle();
+    deliver_changes();
     EXPECT_THAT(seen.lines, Contains("~f"));
     EXPECT_THAT(seen.lines, Not(Contains("@f")));
     seen.lines.clear();
     ASSERT_EQ(code(file->change({.dos = dos_attributes::hidden})), 0);
-    settle();
+    deliver_changes();
     EXPECT_THAT(seen.lines, ElementsAre("@f"));
 }
 
@@ -115,15 +115,15 @@ TEST_P(volume_changes, changes_of_streams_are_changes_of_attributes) {
     const auto stream = file->attached()->open_stream({.name = "s", .create = true}).value();
     ASSERT_EQ(code(stream->data()->open_data(writes)), 0);
     for (const std::size_t bytes : {std::size_t{10}, std::size_t{100'000}, std::size_t{200'000}}) {
-        settle();
+        deliver_changes();
         seen.lines.clear();
         ASSERT_EQ(code(write(*stream, std::string(bytes, 'x'))), 0);
-        settle();
+        deliver_changes();
         EXPECT_THAT(seen.lines, ElementsAre("@f")) << bytes;
     }
     seen.lines.clear();
     ASSERT_EQ(code(stream->names()->remove()), 0);
-    settle();
+    deliver_changes();
     EXPECT_THAT(seen.lines, ElementsAre("@f"));
 }
 
@@ -132,10 +132,10 @@ TEST_P(volume_changes, initial_attributes_of_a_file_are_not_a_change_and_later_o
     const auto held = watch("", false, seen);
     const auto file = make_file("f");
     ASSERT_EQ(code(file->change({.dos = dos_attributes::hidden})), 0);
-    settle();
+    deliver_changes();
     EXPECT_THAT(seen.lines, ElementsAre("+f"));
     ASSERT_EQ(code(file->change({.dos = dos_attributes::system})), 0);
-    settle();
+    deliver_changes();
     EXPECT_THAT(seen.lines, ElementsAre("+f", "@f"));
 }
 
@@ -145,7 +145,7 @@ TEST_P(volume_changes, a_plain_watch_sees_its_own_directory_only) {
     const auto held = watch("", false, seen);
     make_file("d/f");
     make_directory("d/e");
-    settle();
+    deliver_changes();
     std::erase_if(seen.lines, [](const auto& line) { return line == "~d/" or line == "@d/"; });
     EXPECT_THAT(seen.lines, IsEmpty());
 }
@@ -157,16 +157,16 @@ TEST_P(volume_changes, a_recursive_watch_sees_all_levels_and_new_directories) {
     const auto held = watch("", true, seen);
     make_file("a/b/f");
     make_directory("a/n");
-    settle();
+    deliver_changes();
     make_file("a/n/g");
-    settle();
+    deliver_changes();
     for (const char* line : {"+a/b/f", "+a/n/", "+a/n/g"})
         EXPECT_THAT(seen.lines, Contains(line));
     seen.lines.clear();
     ASSERT_EQ(code(at("a")->names()->rename("z", when_taken::refuse)), 0);
-    settle();
+    deliver_changes();
     make_file("z/n/h");
-    settle();
+    deliver_changes();
     EXPECT_THAT(seen.lines, Contains("<a/"));
     EXPECT_THAT(seen.lines, Contains(">z/"));
     EXPECT_THAT(seen.lines, Contains("+z/n/h"));
@@ -178,7 +178,7 @@ TEST_P(volume_changes, files_created_immediately_in_a_new_directory_are_reported
     make_directory("n");
     make_directory("n/m");
     make_file("n/m/f");
-    settle();
+    deliver_changes();
     for (const char* line : {"+n/", "+n/m/", "+n/m/f"})
         EXPECT_THAT(seen.lines, Contains(line));
 }
@@ -192,14 +192,14 @@ TEST_P(volume_changes, moves_across_the_border_of_a_watch_are_additions_and_remo
     const auto held = watch("in", true, seen);
     ASSERT_EQ(code(file->names()->rename("in/f", when_taken::refuse)), 0);
     ASSERT_EQ(code(directory->names()->rename("in/d", when_taken::refuse)), 0);
-    settle();
+    deliver_changes();
     make_file("in/d/x");
-    settle();
+    deliver_changes();
     ASSERT_EQ(code(file->names()->rename("out/f", when_taken::refuse)), 0);
     ASSERT_EQ(code(directory->names()->rename("out/d", when_taken::refuse)), 0);
-    settle();
+    deliver_changes();
     make_file("out/d/unseen");
-    settle();
+    deliver_changes();
     std::erase_if(seen.lines,
                   [](const auto& line) { return line.starts_with('~') or line.starts_with('@'); });
     EXPECT_THAT(seen.lines, ElementsAre("+f", "+d/", "+d/x", "-f", "-d/"));
@@ -212,12 +212,12 @@ TEST_P(volume_changes, several_watches_of_one_directory_get_all_changes) {
     const auto all = watch("", true, outer);
     auto plain = watch("d", false, inner);
     make_file("d/f");
-    settle();
+    deliver_changes();
     EXPECT_THAT(outer.lines, Contains("+d/f"));
     EXPECT_THAT(inner.lines, Contains("+f"));
     plain.reset();
     make_file("d/g");
-    settle();
+    deliver_changes();
     EXPECT_THAT(outer.lines, Contains("+d/g"));
     EXPECT_THAT(inner.lines, Not(Contains("+g")));
 }
@@ -229,7 +229,7 @@ TEST_P(volume_changes, a_listener_may_end_its_watch_during_its_call) {
     seen.dropped = &held;
     make_file("f");
     make_file("g");
-    settle();
+    deliver_changes();
     EXPECT_EQ(held, nullptr);
     EXPECT_THAT(seen.lines, ElementsAre("+f"));
 }
@@ -240,7 +240,7 @@ TEST_P(volume_changes, a_watch_ends_with_its_directory) {
     const auto held = watch("d", false, seen);
     ASSERT_EQ(code(directory->names()->remove()), 0);
     directory.reset();
-    settle();
+    deliver_changes();
     // On a host, the kernel reports this after the last descriptor, including the watch's, is
     // closed: see host_change_feed.hpp.
     if (const std::string_view name = GetParam().name; not name.contains("disk") and name != "tmpfs")

@@ -23,6 +23,38 @@ TEST_P(volume_names, the_root_is_the_empty_path) {
     EXPECT_EQ(code(root->names()->rename("other", when_taken::refuse)), EBUSY);
 }
 
+TEST_P(volume_names, a_node_knows_its_directory_and_its_name_there) {
+    make_directory("d");
+    make_directory("other");
+    const auto file = make_file("d/Name");
+    const auto before = file->names()->place();
+    ASSERT_TRUE(before) << before.error().message();
+    EXPECT_EQ(before->directory, at("d")->key());
+    EXPECT_EQ(before->name, "Name");
+    EXPECT_EQ(before->identity.key, file->key());
+    ASSERT_EQ(code(file->names()->rename("other/New", when_taken::refuse)), 0);
+    const auto after = file->names()->place();
+    ASSERT_TRUE(after) << after.error().message();
+    EXPECT_EQ(after->directory, at("other")->key());
+    EXPECT_EQ(after->name, "New");
+    EXPECT_EQ(code(at("")->names()->place()), EBUSY);
+    ASSERT_EQ(code(file->names()->remove()), 0);
+    EXPECT_EQ(code(file->names()->place()), ENOENT);
+}
+
+TEST_P(volume_names, a_directory_shows_what_a_name_stands_for_now) {
+    make_directory("d");
+    const auto file = make_file("d/Name");
+    const auto directory = at("d");
+    const auto shown = directory->children()->identity_of("Name");
+    ASSERT_TRUE(shown) << shown.error().message();
+    EXPECT_EQ(*shown, file->names()->place()->identity);
+    ASSERT_EQ(code(file->names()->remove()), 0);
+    EXPECT_EQ(code(directory->children()->identity_of("Name")), ENOENT);
+    EXPECT_NE(make_file("d/Name")->key(), shown->key);
+    EXPECT_NE(directory->children()->identity_of("Name")->key, shown->key);
+}
+
 TEST_P(volume_names, created_files_are_found_in_any_case) {
     make_directory("Docs");
     const auto made = make_file("Docs/Grüße.txt", "hello");

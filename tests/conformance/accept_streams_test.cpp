@@ -97,7 +97,7 @@ TEST_P(accept_streams, return_each_connection_once_and_in_order_one_by_one_and_i
     stream.start();
     ASSERT_TRUE(run_until([&] { return came.numbers.size() == 3; }));
     for (const int burst : {1, 1, 1, 2, 1, 50, 1, 1, 3, 1, 200, 1, 1}) {
-        settle();
+        run_briefly();
         connect_and_wait(burst, came);
     }
     EXPECT_TRUE(std::ranges::is_sorted(came.numbers));
@@ -122,7 +122,7 @@ TEST_P(accept_streams, neither_lose_nor_leak_a_connection_if_cancelled_in_a_race
             random = random * 1664525 + 1013904223;
             return static_cast<int>((random >> 16) % below);
         };
-        if (next(2) == 0) settle();
+        if (next(2) == 0) run_briefly();
         for (int steps = next(4); steps > 0; --steps) {
             connect_clients(next(4));
             for (int passes = next(4); passes > 0; --passes)
@@ -149,7 +149,7 @@ TEST_P(accept_streams, return_accepted_connections_and_leave_the_rest_if_cancell
         accept_stream stream(listener, collector{&came});
         came.on_value = [&] { stream.cancel(); };
         stream.start();
-        settle();
+        run_briefly();
         clients.clear();
         connect_clients(burst);
         ASSERT_TRUE(run_until([&] { return came.dones == 1; }));
@@ -171,12 +171,12 @@ TEST_P(accept_streams, share_their_listener_with_single_accepts) {
         if (is_stream_first) stream.start();
         single.state.start();
         if (not is_stream_first) stream.start();
-        settle();
+        run_briefly();
         connect_clients(4);
         ASSERT_TRUE(run_until([&] { return single.is.dones == 1 and came.numbers.size() == 3; }));
         tracked waiting(async_accept(listener));
         waiting.state.start();
-        settle();
+        run_briefly();
         stream.cancel();
         ASSERT_TRUE(run_until([&] { return came.dones == 1; })) << "despite other waiting accepts";
         EXPECT_EQ(came.code, ECANCELED);

@@ -42,7 +42,7 @@ TEST_P(connections, are_accepted_and_carry_bytes_both_ways) {
     signal_record accept_is;
     auto accepting = connect(async_accept(listener), keeping{&accept_is, &peer});
     accepting.start();
-    settle();
+    run_briefly();
     EXPECT_EQ(accept_is.values, 0);
     socket_handle client = new_socket();
     tracked connecting(async_connect(client, address));
@@ -98,7 +98,7 @@ TEST_P(connections, end_an_accept_by_their_absence_at_its_deadline_or_cancel) {
         auto accepting = connect(async_accept(listener, by_deadline ? deadline(5ms) : deadline()),
                                  keeping{&accept_is, &peer});
         accepting.start();
-        settle();
+        run_briefly();
         if (not by_deadline) accepting.cancel();
         ASSERT_TRUE(run_until_done(accept_is));
         EXPECT_TRUE(failed(accept_is, by_deadline ? ETIMEDOUT : ECANCELED));

@@ -91,7 +91,7 @@ TEST_P(deadlines, in_the_past_fail_in_the_next_pass_unless_it_is_ready) {
 TEST_P(deadlines, have_no_effect_if_they_are_out_of_range) {
     tracked_read read(reading(pipe.reader, into, 0, deadline(std::chrono::hours::max())));
     read.state.start();
-    settle();
+    run_briefly();
     EXPECT_EQ(read.is.values, 0);
     ASSERT_TRUE(pipe.writer.write(io_request<const_bytes_type>{text("x")}).has_value());
     ASSERT_TRUE(run_until_done(read.is));
@@ -189,7 +189,7 @@ TEST_P(deadlines, end_a_sleep_with_success_when_polled_too) {
 TEST_P(deadlines, are_optional_for_sleeps_which_then_wait_for_a_cancel) {
     sleep forever(async_sleep(multiplexer(), {}));
     forever.state.start();
-    settle();
+    run_briefly();
     EXPECT_EQ(forever.is.values, 0);
     forever.state.cancel();
     ASSERT_TRUE(run_until_done(forever.is));

@@ -357,7 +357,7 @@ TEST_P(files, complete_together_once_each_whatever_their_receivers_do) {
     std::array<std::byte, 64> into{};
     tracked_read waiting(reading(unready.reader, into));
     waiting.state.start();
-    settle();
+    run_briefly();
     waiting.state.cancel();
     ASSERT_TRUE(run_until_done(waiting.is));
     std::deque<tracked_read> reads;

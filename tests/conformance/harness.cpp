@@ -270,7 +270,7 @@ bool with_multiplexer::run_until(const std::function<bool()>& met) const {
     return true;
 }
 
-void with_multiplexer::settle() const {
+void with_multiplexer::run_briefly() const {
     // A simulation needs time to pass; so does a worker thread.
     while (multiplexer_->try_run_for(which_.is_exact ? 1ms : 50ms).value_or(0) > 0) {}
 }

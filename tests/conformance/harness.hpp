@@ -172,7 +172,7 @@ public:
         return run_until([&] { return t.dones != 0; });
     }
     /// Runs everything that can complete without waiting.
-    void settle() const;
+    void run_briefly() const;
 
     /// Returns whether a read of a larger size got all available bytes, or, if reads may be short,
     /// a part of them.

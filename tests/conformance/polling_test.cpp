@@ -17,7 +17,7 @@ class polling : public on_every_back_end {
 protected:
     [[nodiscard]] std::deque<stream_read> start_reads(std::size_t count) const {
         auto all = with_multiplexer::start_reads(count, medium::unix_pair);
-        settle();
+        run_briefly();
         return all;
     }
     static void make_ready(io_handle& writer) {

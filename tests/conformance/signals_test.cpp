@@ -31,7 +31,7 @@ TEST_P(signals, come_once_each_value_first_on_success) {
     EXPECT_TRUE(has_read(read.is, 5));
     EXPECT_FALSE(read.state.started());
     EXPECT_TRUE(read.state.completed());
-    settle();
+    run_briefly();
     EXPECT_TRUE(has_read(read.is, 5)) << "signalled again later";
     EXPECT_EQ(multiplexer().pending(), 0U);
 }
@@ -61,7 +61,7 @@ TEST_P(signals, come_once_each_value_first_at_the_deadline) {
     ASSERT_TRUE(run_until_done(read.is));
     EXPECT_GE(multiplexer().now() - before, 5ms);
     EXPECT_TRUE(failed(read.is, ETIMEDOUT));
-    settle();
+    run_briefly();
     EXPECT_TRUE(failed(read.is, ETIMEDOUT));
 }
 
@@ -79,7 +79,7 @@ TEST_P(signals, come_once_each_value_first_when_cancelled_in_flight) {
     auto ends = attached_stream();
     tracked_read read(reading(ends.reader, into));
     read.state.start();
-    settle();
+    run_briefly();
     EXPECT_TRUE(read.state.started());
     read.state.cancel();
     read.state.cancel();  // a second call has no effect
@@ -95,7 +95,7 @@ TEST_P(signals, are_not_changed_by_a_cancel_after_completion) {
     read.state.start();
     ASSERT_TRUE(run_until_done(read.is));
     read.state.cancel();
-    settle();
+    run_briefly();
     EXPECT_TRUE(has_read(read.is, 5));
 }
 
@@ -103,7 +103,7 @@ TEST_P(signals, leave_the_stream_usable_after_a_cancelled_operation) {
     auto ends = attached_stream();
     tracked_read first(reading(ends.reader, into));
     first.state.start();
-    settle();
+    run_briefly();
     first.state.cancel();
     ASSERT_TRUE(run_until_done(first.is));
     tracked_read second(reading(ends.reader, into));
@@ -145,11 +145,11 @@ TEST_P(signals, let_the_receiver_destroy_the_operation_from_done) {
         if (ready_at_once) (void)ends.writer.write(io_request<const_bytes_type>{text("x")});
         read->state.start();
         if (not ready_at_once) {
-            settle();
+            run_briefly();
             (void)ends.writer.write(io_request<const_bytes_type>{text("x")});
         }
         ASSERT_TRUE(run_until([&] { return destroyed; }));
-        settle();
+        run_briefly();
     }
     EXPECT_EQ(multiplexer().pending(), 0U);
 }
@@ -238,7 +238,7 @@ TEST_P(signals, come_for_each_of_many_operations_cancelled_in_any_order) {
     for (int i = 0; i < 100; ++i) {
         reads.push_back(std::make_unique<tracked_read>(reading(ends.reader, into)));
         reads.back()->state.start();
-        if (i == 50) settle();
+        if (i == 50) run_briefly();
     }
     for (std::size_t i = 0; i < reads.size(); ++i)
         reads[i * 37 % reads.size()]->state.cancel();

@@ -108,7 +108,7 @@ TEST_P(streams, distribute_bytes_over_waiting_reads_like_separate_calls) {
         send(ends.writer, sent);
         for (auto& each : all)
             each->state.start(initiation::batched);
-        settle();
+        run_briefly();
         // The model: each read takes as much as it can of the remaining bytes, and waits if there
         // are none.
         std::size_t left = available;
@@ -151,7 +151,7 @@ TEST_P(streams, finish_every_waiting_read_with_no_bytes_when_the_peer_has_closed
         all.push_back(std::make_unique<tracked_read>(reading(ends.reader, into)));
         all.back()->state.start();
     }
-    settle();
+    run_briefly();
     ASSERT_TRUE(ends.writer.close().has_value());
     ASSERT_TRUE(run_until([&] { return done(all) == all.size(); }));
     for (auto& each : all)
@@ -202,7 +202,7 @@ TEST_P(streams, end_the_writes_after_one_cancelled_half_way) {
     half.state.start();
     follower.state.start();
     last.state.start();
-    settle();
+    run_briefly();
     half.state.cancel();
     ASSERT_TRUE(run_until([&] { return multiplexer().pending() == 0; }));
     EXPECT_EQ(half.is.code, 0) << "the written bytes are reported rather than the cause";
@@ -243,7 +243,7 @@ TEST_P(streams, continue_with_the_next_writes_if_the_cancelled_one_had_not_begun
     tracked_write second(writing(ends.writer, text("second")));
     first.state.start();
     second.state.start();
-    settle();
+    run_briefly();
     if (first.is.dones == 0) first.state.cancel();
     const auto got = receive_until(
         ends.reader, [&] { return multiplexer().pending() == 0; },
@@ -289,7 +289,7 @@ TEST_P(streams, keep_a_request_of_no_bytes_in_its_place) {
     none.is.on_value = [&] { order += 'n'; };
     first.state.start();
     none.state.start();
-    settle();
+    run_briefly();
     send(ends.writer, text("four"));
     EXPECT_TRUE(run_until([&] { return none.is.dones == 1; }));
     EXPECT_EQ(order, "fn");
@@ -406,7 +406,7 @@ TEST_P(streams, report_readiness_without_taking_a_byte) {
     writable.state.start();
     ASSERT_TRUE(run_until_done(writable.is));
     EXPECT_TRUE(succeeded(writable.is));
-    settle();
+    run_briefly();
     EXPECT_EQ(readable.is.values, 0);
     send(ends.writer, text("x"));
     ASSERT_TRUE(run_until_done(readable.is));
@@ -444,7 +444,7 @@ TEST_P(streams, read_and_write_at_once_on_one_handle) {
     tracked_read read_there(reading(ends.writer, there));
     read_here.state.start();
     read_there.state.start();
-    settle();
+    run_briefly();
     tracked_write write_here(writing(ends.reader, text("to")));
     tracked_write write_there(writing(ends.writer, text("fro")));
     write_here.state.start();
@@ -484,7 +484,7 @@ TEST_P(streams, keep_pending_operations_when_the_handle_moves) {
     std::array<std::byte, 8> into{};
     tracked_read read(reading(ends.reader, into));
     read.state.start();
-    settle();
+    run_briefly();
     io_handle elsewhere(std::move(ends.reader));
     send(ends.writer, text("moved"));
     ASSERT_TRUE(run_until_done(read.is));
@@ -516,7 +516,7 @@ TEST_P(streams, do_not_confuse_a_reused_descriptor) {
         number = ends.reader.descriptor();
         tracked_read read(reading(ends.reader, into));
         read.state.start();
-        settle();
+        run_briefly();
         if (i % 3 == 0) {
             read.state.cancel();
         } else {
@@ -550,9 +550,9 @@ TEST_P(streams, serve_two_handles_of_one_descriptor_or_report_why_not) {
         tracked_read read_twin(reading(twin, into, 0, 1s));
         read.state.start();
         read_twin.state.start();
-        settle();
+        run_briefly();
         send(ends.writer, text("x"));
-        settle();
+        run_briefly();
         if (multiplexer().pending() != 0) send(ends.writer, text("y"));
         const auto before = multiplexer().now();
         ASSERT_TRUE(run_until([&] { return multiplexer().pending() == 0; }));

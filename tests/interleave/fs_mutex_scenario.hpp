@@ -93,11 +93,11 @@ private:
     void end_of_wait(unsigned process, const error& why, std::uint64_t began_ns);
     void inspect() {
         if (not plan_.inspect) return;
-        const char* const complaint = plan_.inspect(kernel_.content(), kernel_.content_bytes());
-        expect(complaint == nullptr, complaint);
+        const char* const problem = plan_.inspect(kernel_.content(), kernel_.content_bytes());
+        expect(problem == nullptr, problem);
     }
-    void expect(bool holds, const char* complaint) {
-        if (not holds and problem_ == nullptr) problem_ = complaint;
+    void expect(bool holds, const char* problem) {
+        if (not holds and problem_ == nullptr) problem_ = problem;
     }
     [[nodiscard]] bool conflicts(const party& one, const party& other) const {
         return one.now != nullptr and other.now != nullptr and

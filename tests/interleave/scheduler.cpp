@@ -97,10 +97,10 @@ public:
     [[nodiscard]] std::optional<std::uint64_t> delayed(const void* location) const {
         return is_inside_ and delays_stores_ ? stores_.latest(running_, location) : std::nullopt;
     }
-    void settle(const void* location, bool all_own) {
+    void flush_stores(const void* location, bool all_own) {
         if (not is_inside_ or stores_.empty()) return;
         if (all_own) stores_.flush(running_);
-        stores_.settle(running_, location);
+        stores_.flush_stores(running_, location);
         record_change();
     }
     void settle_for_end(const void* location) { stores_.settle_all(location); }
@@ -390,11 +390,11 @@ std::optional<std::uint64_t> delayed(const void* location) noexcept {
 }
 
 void settle_before_change(const void* location) noexcept {
-    if (execution::current != nullptr) execution::current->settle(location, true);
+    if (execution::current != nullptr) execution::current->flush_stores(location, true);
 }
 
 void settle_before_exchange(const void* location) noexcept {
-    if (execution::current != nullptr) execution::current->settle(location, false);
+    if (execution::current != nullptr) execution::current->flush_stores(location, false);
 }
 
 void settle_for_end(const void* location) noexcept {

@@ -46,7 +46,7 @@ public:
     void flush_one(unsigned thread) {
         ENSURE(not empty(thread));
         const store oldest = of_[thread].front();
-        settle(thread, oldest.location);
+        flush_stores(thread, oldest.location);
         of_[thread].pop_front();
         oldest.apply(oldest.location, oldest.value);
     }
@@ -69,7 +69,7 @@ public:
             flush(thread);
     }
     /// Makes exchanges of others visible before a thread changes or exchanges the location.
-    void settle(unsigned by, const void* location) {
+    void flush_stores(unsigned by, const void* location) {
         const auto exchanges = [&](const store& each) {
             return each.is_exchange and each.location == location;
         };

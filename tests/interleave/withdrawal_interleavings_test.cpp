@@ -38,7 +38,7 @@ public:
         const bool is_queued = std::erase(queue_, &one) != 0;
         return is_queued or (fault_ == fault::withdraws_running_calls and running_ == &one);
     }
-    io::call_figures figures() const noexcept override { return {.queued = queue_.size()}; }
+    io::call_statistics statistics() const noexcept override { return {.queued = queue_.size()}; }
 
     /// The work of a thread: carries out calls until `is_over`.
     void work(const bool& is_over) {

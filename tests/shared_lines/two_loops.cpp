@@ -72,7 +72,7 @@ void two_loops::live(const std::function<void()>& body) {
     let_loops_finish();
     body();
     for (const auto& each : clients_) {
-        EXPECT_EQ(each->complaint(), "");
+        EXPECT_EQ(each->problem(), "");
         each->close_connection();
     }
     clients_.clear();

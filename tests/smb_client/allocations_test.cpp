@@ -125,7 +125,7 @@ TEST_P(client_allocations, are_none_for_reads_and_writes_once_warm) {
     io::sync_wait(*loop, (*opened)->close());
 }
 INSTANTIATE_TEST_SUITE_P(signed_or_encrypted, client_allocations,
-                         testing::Values(encryption::as_server_asks, encryption::required));
+                         testing::Values(encryption::as_server_requires, encryption::required));
 
 }  // namespace
 }  // namespace sluice::smb_client_testing

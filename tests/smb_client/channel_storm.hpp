@@ -35,7 +35,7 @@ public:
         std::uint64_t writes = 0;
         std::uint64_t bytes = 0;
         std::uint64_t kills = 0;
-        std::string complaint;  // the first problem
+        std::string problem;  // the first problem
     };
     using dialler =
         std::function<io::task<smb::client::outcome<smb::client::not_null_ptr<smb::client::connection>>>(
@@ -63,7 +63,7 @@ public:
             co_await std::move(looking);
             auto close_task = file_->co_close();
             if (const auto closed = co_await std::move(close_task); not closed)
-                complain("close: " + closed.error().message());
+                record_problem("close: " + closed.error().message());
         }
         file_.reset();
         tree_.reset();
@@ -90,8 +90,8 @@ private:
         seeded_random random;
     };
 
-    void complain(const std::string& what) {
-        if (tally_.complaint.empty()) tally_.complaint = what;
+    void record_problem(const std::string& what) {
+        if (tally_.problem.empty()) tally_.problem = what;
     }
 
     io::task<bool> begin() {
@@ -101,14 +101,14 @@ private:
         auto logging_on = smb::client::session::log_on(*connections_.front(), who_);
         auto logged_on = co_await std::move(logging_on);
         if (not logged_on) {
-            complain(logged_on.error().message());
+            record_problem(logged_on.error().message());
             co_return false;
         }
         session_ = logged_on->release();
         auto connecting = smb::client::tree::connect(*session_, how_.share);
         auto connected = co_await std::move(connecting);
         if (not connected) {
-            complain(connected.error().message());
+            record_problem(connected.error().message());
             co_return false;
         }
         tree_ = connected->release();
@@ -121,13 +121,13 @@ private:
                                     .disposition = smb::wire::create_disposition::overwrite_if});
         auto opened = co_await std::move(opening);
         if (not opened) {
-            complain(opened.error().message());
+            record_problem(opened.error().message());
             co_return false;
         }
         file_ = opened->release();
         auto sizing = file_->set_size(how_.workers * part_bytes);
         const auto sized = co_await std::move(sizing);
-        if (not sized) complain(sized.error().message());
+        if (not sized) record_problem(sized.error().message());
         co_return sized.has_value();
     }
 
@@ -135,7 +135,7 @@ private:
         auto dialling = dial_(how_.connection);
         auto dialled = co_await std::move(dialling);
         if (not dialled) {
-            complain(dialled.error().message());
+            record_problem(dialled.error().message());
             co_return false;
         }
         connections_.push_back(dialled->release());
@@ -147,7 +147,7 @@ private:
         if (not co_await std::move(connecting)) co_return false;
         auto binding = session_->bind(*connections_.back(), who_);
         const auto bound = co_await std::move(binding);
-        if (not bound) complain(bound.error().message());
+        if (not bound) record_problem(bound.error().message());
         co_return bound.has_value();
     }
 
@@ -166,14 +166,15 @@ private:
 
     io::task<void> work(worker& one, const std::function<bool()>& is_over) {
         std::vector<std::byte> room(piece_bytes_max);
-        while (not is_over() and tally_.complaint.empty()) {
+        while (not is_over() and tally_.problem.empty()) {
             const std::size_t bytes = 1 + one.random.below(piece_bytes_max);
             const std::size_t at = one.random.below(part_bytes - bytes + 1);
             const std::span<std::byte> piece = std::span(room).first(bytes);
             if (one.random.below(16) == 0) {
                 auto setting = file_->set_times(
                     {.written = smb::wire::filetime(smb::wire::filetime_ticks_at_unix_epoch)});
-                if (const auto set = co_await std::move(setting); not set) complain(set.error().message());
+                if (const auto set = co_await std::move(setting); not set)
+                    record_problem(set.error().message());
             } else if (one.random.below(2) == 0) {
                 auto writing = write(one, at, piece);
                 co_await std::move(writing);
@@ -191,7 +192,7 @@ private:
         auto writing = file_->co_write(piece, one.offset_bytes + at);
         const auto wrote = co_await std::move(writing);
         if (not wrote or *wrote != piece.size()) {
-            complain(wrote ? "a write fell short" : wrote.error().message());
+            record_problem(wrote ? "a write fell short" : wrote.error().message());
             co_return;
         }
         std::ranges::copy(piece, one.known.begin() + static_cast<std::ptrdiff_t>(at));
@@ -203,11 +204,11 @@ private:
         auto reading = file_->co_read(piece, one.offset_bytes + at);
         const auto got = co_await std::move(reading);
         if (not got or *got != piece.size()) {
-            complain(got ? "a read fell short" : got.error().message());
+            record_problem(got ? "a read fell short" : got.error().message());
             co_return;
         }
         if (not std::ranges::equal(piece, std::span(one.known).subspan(at, piece.size())))
-            complain("the bytes differ from those written last");
+            record_problem("the bytes differ from those written last");
         ++tally_.reads;
         tally_.bytes += piece.size();
     }

@@ -39,8 +39,9 @@ io::task<void> record_end(channel_storm& of, int operations, bool& is_over) {
 TEST(channels_killed_under_load, lose_no_bytes_and_restore_no_old_ones) {
     std::uint64_t kills = 0;
     for (std::uint64_t seed = 1; seed != 7; ++seed) {
-        const auto came = weather(seed, seed % 3 == 0 ? encryption::required : encryption::as_server_asks);
-        ASSERT_EQ(came.complaint, "") << "seed " << seed;
+        const auto came =
+            weather(seed, seed % 3 == 0 ? encryption::required : encryption::as_server_requires);
+        ASSERT_EQ(came.problem, "") << "seed " << seed;
         EXPECT_GT(came.reads, 100U);
         EXPECT_GT(came.writes, 100U);
         kills += came.kills;

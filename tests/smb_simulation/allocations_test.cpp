@@ -82,11 +82,11 @@ protected:
         std::uint64_t counted = 0;
         std::uint64_t allocated = 0;
         for (int window = 0; counted < rounds and window != windows_max; ++window) {
-            const io::call_figures then = volume_->domain().figures();
+            const io::call_statistics then = volume_->domain().statistics();
             const std::uint64_t before = bench::allocations();
             EXPECT_TRUE(io::sync_wait(*loop_, repeat(*client_, what, rounds_of_window)));
             const std::uint64_t after = bench::allocations();
-            const io::call_figures now = volume_->domain().figures();
+            const io::call_statistics now = volume_->domain().statistics();
             const bool had_workers = now.completed != then.completed or now.threads != then.threads or
                                      now.running != 0 or then.running != 0;
             if (had_workers) continue;

@@ -45,7 +45,7 @@ io::task<void> watch_directory(scripted_client& by, watch_script script) {
     const scripted_client::open_file opened = co_await std::move(opening);
     io::task<void> running = script(by, opened.file);
     co_await std::move(running);
-    EXPECT_EQ(by.complaint(), "");
+    EXPECT_EQ(by.problem(), "");
     by.leave();
 }
 

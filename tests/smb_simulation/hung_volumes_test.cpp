@@ -185,7 +185,7 @@ TEST_P(server_with_hung_share, ends_the_connection_of_a_cancelled_change_notify_
     });
     served.serve(std::move(clients));
     // The last calls destroy nodes. They hold the volume, which must not outlive its loop.
-    for (auto now = domain->figures(); now.queued + now.running != 0; now = domain->figures())
+    for (auto now = domain->statistics(); now.queued + now.running != 0; now = domain->statistics())
         std::this_thread::yield();
 }
 

@@ -35,7 +35,7 @@ namespace {
 struct outcome {
     unsigned replies = 0;
     unsigned successes = 0;
-    std::string complaint;
+    std::string problem;
 };
 
 void misbehave(io::socket_handle socket, const clock_source& clock, const nonconforming_client::habits& how,
@@ -44,7 +44,7 @@ void misbehave(io::socket_handle socket, const clock_source& clock, const noncon
     ASSERT_TRUE(socket.set_multiplexer(loop.get()));
     nonconforming_client client(*loop, std::move(socket), clock, how);
     io::sync_wait(*loop, client.live());
-    into = {client.replies(), client.successes(), client.complaint()};
+    into = {client.replies(), client.successes(), client.problem()};
 }
 
 void let_clients_live(std::size_t loops,
@@ -65,7 +65,7 @@ void let_clients_live(std::size_t loops,
         served.serve(std::move(clients));
         unsigned successes = 0;
         for (const outcome& one : outcomes) {
-            EXPECT_EQ(one.complaint, "");
+            EXPECT_EQ(one.problem, "");
             successes += one.successes;
         }
         EXPECT_GT(successes, count * 4) << "clients connected and succeeded";
@@ -124,7 +124,7 @@ TEST(server_on_several_loops, serves_one_session_over_channels_on_all_loops_whil
         served.serve(std::move(clients));
     }
     for (const auto& of_one : came) {
-        EXPECT_EQ(of_one.complaint, "");
+        EXPECT_EQ(of_one.problem, "");
         EXPECT_GT(of_one.reads + of_one.writes, 200U);
     }
     EXPECT_GT(came[0].kills + came[1].kills, 4U);

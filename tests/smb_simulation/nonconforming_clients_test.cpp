@@ -46,7 +46,7 @@ unsigned live_and_leave(std::uint64_t seed, const circumstances& how) {
     unsigned successes = 0;
     unsigned reclaimed = 0;
     for (const auto& client : all) {
-        EXPECT_EQ(client->complaint(), "");
+        EXPECT_EQ(client->problem(), "");
         successes += client->successes();
         reclaimed += client->reclaimed();
     }

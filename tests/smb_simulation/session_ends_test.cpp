@@ -224,7 +224,7 @@ io::task<void> use_channel(channels_of_client& of, std::size_t number, std::uint
         if (status == nt_status::network_name_deleted) break;
         ++of.answered;
     }
-    EXPECT_EQ(by.complaint(), "");
+    EXPECT_EQ(by.problem(), "");
     by.leave();
 }
 

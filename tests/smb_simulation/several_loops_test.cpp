@@ -32,7 +32,7 @@ outcome let_unruly_clients_live(std::uint64_t seed, const loops_world_options& h
     });
     outcome all{.digest = simulated.digest(), .switches = simulated.scheduler().switches()};
     for (const auto& client : clients) {
-        EXPECT_EQ(client->complaint(), "");
+        EXPECT_EQ(client->problem(), "");
         all.successes += client->successes();
     }
     return all;

@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
          .channels = static_cast<unsigned>(number(6)),
          .kill_every_max = std::chrono::milliseconds(50),
          .connection = {.server_name = "127.0.0.1",
-                        .encryption = encrypts ? encryption::required : encryption::as_server_asks}});
+                        .encryption = encrypts ? encryption::required : encryption::as_server_requires}});
     const auto end = clock.steady_now() + std::chrono::seconds(number(5));
     io::sync_wait(*loop, storm.run([&clock, end] { return clock.steady_now() >= end; }));
     const channel_storm::tally& came = storm.result();
@@ -57,7 +57,7 @@ int main(int argc, char** argv) {
                                 " writes, " + std::to_string(came.bytes >> 20) + " MiB, " +
                                 std::to_string(came.kills) + " kills";
     std::fprintf(stdout, "%s\n", summary.c_str());
-    if (came.complaint.empty()) return 0;
-    std::fprintf(stderr, "%s\n", came.complaint.c_str());
+    if (came.problem.empty()) return 0;
+    std::fprintf(stderr, "%s\n", came.problem.c_str());
     return 1;
 }

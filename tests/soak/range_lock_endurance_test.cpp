@@ -54,9 +54,9 @@ using step = std::function<void(seeded_random&)>;
 std::array<memory, fifths> memory_while(std::uint64_t steps, const step& one_step) {
     std::array<memory, fifths> seen;
     std::barrier together(threads + 1);
-    std::vector<std::thread> crew;
+    std::vector<std::thread> run_threads;
     for (unsigned number = 0; number != threads; ++number) {
-        crew.emplace_back([&, number] {
+        run_threads.emplace_back([&, number] {
             seeded_random random(number + 1);
             for (std::size_t fifth = 0; fifth != fifths; ++fifth) {
                 for (std::uint64_t left = steps / fifths / threads; left != 0; --left)
@@ -71,7 +71,7 @@ std::array<memory, fifths> memory_while(std::uint64_t steps, const step& one_ste
         after = memory_now();
         together.arrive_and_wait();
     }
-    for (std::thread& one : crew)
+    for (std::thread& one : run_threads)
         one.join();
     return seen;
 }

@@ -260,7 +260,7 @@ class Coverage(unittest.TestCase):
         printing = re.compile(r"\bstderr\b|\bperror\b|\bstd::cerr\b")
         rules = tomllib.loads((HERE / "untested.toml").read_text())["standard-error"]
         found = {str(path.relative_to(ROOT)) for path in (ROOT / "sluice/cli").rglob("*.cpp") if printing.search(path.read_text())}
-        self.assertEqual(sorted(found), sorted(rules), "use complain(), warn() or fail()")
+        self.assertEqual(sorted(found), sorted(rules), "use print_error(), warn() or fail()")
 
     def test_messages_have_the_form_of_the_others(self):
         shows_reports = re.compile(r"check \S+ >&2$")  # fat check prints its results to standard output

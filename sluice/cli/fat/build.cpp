@@ -162,7 +162,7 @@ void add_fat_build(command_syntax fat) {
     build.add_option("--from", arguments->from, "directory to copy").required().value_name("DIR");
     build.add_option("--size", arguments->size, "image size, with an optional suffix k, m, g, or t")
         .required()
-        .check(complaint_about_size)
+        .check(validate_size)
         .value_name("SIZE");
     add_format_options(
         build, arguments->format,

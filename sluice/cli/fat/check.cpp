@@ -84,7 +84,7 @@ fat::repair_options repair_options_of(const check_arguments& arguments) {
 
 void explain_doubt(const fat::check_report& report, const std::string& image) {
     if (not report.has(fat::problem_kind::boot_sector_doubtful)) return;
-    complain(fmt::format(
+    print_error(fmt::format(
         "{0}: nothing was changed, because the boot sector may be wrong, and a repair based on a wrong boot "
         "sector destroys files; if it is right, run 'sluice fat repair --boot-sector first {0}'",
         image));

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "sluice/base/result.hpp"
-#include "sluice/cli/complaint.hpp"
+#include "sluice/cli/message.hpp"
 
 // Error reports of `sluice fat`.
 

@@ -21,7 +21,7 @@ std::optional<std::uint32_t> serial_of(std::string digits) {
     return parsed.ec == std::errc{} and parsed.ptr == end ? std::optional(serial) : std::nullopt;
 }
 
-std::string complaint_about_serial(const std::string& text) {
+std::string validate_serial(const std::string& text) {
     return serial_of(text) ? "" : "use up to eight hexadecimal digits, as in 1234-ABCD";
 }
 
@@ -36,7 +36,7 @@ std::uint32_t serial_of(const format_arguments& arguments, const build_moment& w
 
 }  // namespace
 
-std::string complaint_about_label(const std::string& text) {
+std::string validate_label(const std::string& text) {
     const auto label = fat::encode_label(text);
     return label ? "" : label.error();
 }
@@ -76,7 +76,7 @@ void add_format_options(command_syntax command, format_arguments& arguments, con
         .value_name("BITS")
         .group("Format");
     command.add_option("--cluster", arguments.cluster, "bytes per cluster, 512 to 64k [default: by size]")
-        .check(complaint_about_size)
+        .check(validate_size)
         .value_name("SIZE")
         .group("Format");
     command.add_option("--sector", arguments.sector, "bytes per sector: 512, 1024, 2048, 4096")
@@ -97,10 +97,10 @@ void add_format_options(command_syntax command, format_arguments& arguments, con
         .between(1U, 65'535U)
         .group("Format");
     command.add_option("--label", arguments.label, "volume label, at most 11 characters")
-        .check(complaint_about_label)
+        .check(validate_label)
         .value_name("LABEL");
     const option_syntax serial = command.add_option("--serial", arguments.serial, serial_help)
-                                     .check(complaint_about_serial)
+                                     .check(validate_serial)
                                      .value_name("XXXX-XXXX")
                                      .group("Format");
     (void)command

@@ -28,7 +28,7 @@ struct format_arguments {
 void add_format_options(command_syntax command, format_arguments& arguments, const char* serial_help);
 
 /// Returns the rule for volume labels that the text violates, as option_syntax::check() needs it.
-[[nodiscard]] std::string complaint_about_label(const std::string& text);
+[[nodiscard]] std::string validate_label(const std::string& text);
 
 /// Returns the options of a volume created at `when`. The serial number is --serial, else the
 /// CRC-32 of --serial-from, else the seconds of `when` if it is fixed, else random.

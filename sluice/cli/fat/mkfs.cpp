@@ -144,7 +144,7 @@ void add_label(command_syntax fat) {
     command.add_option("IMAGE", arguments->image, "image file, or IMAGE@N for its partition N").required();
     const option_syntax label =
         command.add_option("LABEL", arguments->label, "new label, at most 11 characters")
-            .check(complaint_about_label);
+            .check(validate_label);
     command.add_flag("--remove", arguments->removes, "remove the label").excludes(label);
     add_overlay_option(command, arguments->how);
     command.on_call([arguments] { run_label(*arguments); });
@@ -158,7 +158,7 @@ void add_fat_mkfs(command_syntax fat) {
         fat.add_subcommand("mkfs", "create an empty volume; with --size, also create or extend the image");
     mkfs.add_option("IMAGE", arguments->image, "image file, or IMAGE@N for its partition N").required();
     mkfs.add_option("--size", arguments->size, "image size, with an optional suffix k, m, g, or t")
-        .check(complaint_about_size)
+        .check(validate_size)
         .value_name("SIZE");
     add_format_options(mkfs, arguments->format,
                        "volume serial number, in hexadecimal [default: $SOURCE_DATE_EPOCH, or random]");

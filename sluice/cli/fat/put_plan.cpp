@@ -47,7 +47,7 @@ std::string_view last_name(std::string_view path) {
 
 void put_planner::report(const fs::path& about, const std::string& why) {
     ++problems_;
-    complain(about.string() + ": " + why);
+    print_error(about.string() + ": " + why);
 }
 
 void put_planner::note(const fs::path& about, const std::string& what) const {

@@ -139,7 +139,7 @@ void unreadable_objects::report(const std::string& path, const std::string& why)
 void unreadable_objects::report(const object_problem& problem) {
     ++count_;
     if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "\r\x1b[K");  // erases the bar
-    complain(problem.what + ": " + problem.why);
+    print_error(problem.what + ": " + problem.why);
     if (problem.ends_the_command) leave(exit_code::failure);
 }
 

@@ -15,8 +15,8 @@
 #include <system_error>
 
 #include "sluice/base/error.hpp"
-#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/message.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -24,7 +24,7 @@ namespace {
 constexpr int status_of_signal = 128;
 
 [[nodiscard]] int system_failure(const char* what) {
-    complain(error::last(what).message());
+    print_error(error::last(what).message());
     return static_cast<int>(exit_code::lock_system);
 }
 
@@ -36,7 +36,7 @@ constexpr int status_of_signal = 128;
     try {
         report.send(hold(report));
     } catch (const std::exception& unexpected) {  // out of memory
-        complain(unexpected.what());
+        print_error(unexpected.what());
         report.send({.status = static_cast<int>(exit_code::lock_system)});
     }
     ::_exit(0);
@@ -82,7 +82,7 @@ private:
         while (got < 0 and errno == EINTR);
         if (got == sizeof reported) {
             if (reported.was_lock_damaged)
-                complain(
+                print_error(
                     file_ +
                     ": the lock file was damaged or truncated while the command ran, so another process may "
                     "have held the lock at the same time");
@@ -101,7 +101,7 @@ private:
         if (not WIFSIGNALED(status)) return static_cast<int>(exit_code::lock_system);
         const int signal = WTERMSIG(status);
         if (sigismember(&seen_, signal) == 1) end_by(signal);
-        complain(
+        print_error(
             fmt::format("{}: the process that held the lock was killed by signal {}; the command, if it was "
                         "started, continues and keeps the lock",
                         file_, signal));

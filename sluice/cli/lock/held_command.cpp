@@ -17,14 +17,14 @@
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/base/error.hpp"
-#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/message.hpp"
 
 namespace sluice::cli {
 namespace {
 
 [[nodiscard]] command_outcome system_failure(const char* what) {
-    complain(error::last(what).message());
+    print_error(error::last(what).message());
     return {.status = static_cast<int>(exit_code::lock_system)};
 }
 
@@ -111,7 +111,7 @@ int become(const held_command& command) {
     words.push_back(nullptr);
     ::execvp(words[0], words.data());
     const int code = errno;
-    complain(fmt::format("{}: execute: {}", command.words[0], std::generic_category().message(code)));
+    print_error(fmt::format("{}: execute: {}", command.words[0], std::generic_category().message(code)));
     return static_cast<int>(code == ENOMEM ? exit_code::lock_system : exit_code::command_not_run);
 }
 

@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <string>
 
-#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/lock/lock_session.hpp"
+#include "sluice/cli/message.hpp"
 #include "sluice/cli/status/time_text.hpp"
 #include "sluice/cli/terminal_text.hpp"
 
@@ -17,7 +17,7 @@ namespace {
 using namespace sluice::fsmutex;
 
 [[nodiscard]] int refuse(const lock_options& options, const error& why) {
-    complain(about(options.file, why));
+    print_error(about(options.file, why));
     return static_cast<int>(status_of_open(why));
 }
 

@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "sluice/cli/commands.hpp"
-#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/lock/front_process.hpp"
 #include "sluice/cli/lock/held_command.hpp"
 #include "sluice/cli/lock/list.hpp"
 #include "sluice/cli/lock/lock_session.hpp"
 #include "sluice/cli/lock/options.hpp"
+#include "sluice/cli/message.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -32,7 +32,7 @@ using request = lock_options::request;
 // Like flock(1), prints nothing if the lock is held by another process: scripts for cron(8) rely on
 // it.
 [[nodiscard]] int refuse(const lock_refusal& why, const lock_options& options) {
-    if (options.is_verbose or not why.is_conflict) complain(why.message);
+    if (options.is_verbose or not why.is_conflict) print_error(why.message);
     return static_cast<int>(why.status);
 }
 
@@ -171,7 +171,7 @@ using closed_descriptors = std::array<bool, STDERR_FILENO + 1>;
     const char* const shell = std::getenv("SHELL");
     const auto options = parse_lock_options(words, shell != nullptr ? shell : "");
     if (not options) {
-        complain(options.error());
+        print_error(options.error());
         fmt::print(stderr, "Usage: sluice lock [OPTIONS] LOCKFILE [--] COMMAND [ARGUMENT...]\n");
         return static_cast<int>(exit_code::lock_usage);
     }

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/cli/complaint.hpp"
+#include "sluice/cli/message.hpp"
 #include "sluice/fsmutex/limits.hpp"
 #include "sluice/fsmutex/process/lock_file.hpp"
 #include "sluice/io/path/path_handle.hpp"

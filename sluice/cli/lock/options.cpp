@@ -230,12 +230,12 @@ void take_flag(given& all, int key) noexcept {
         if (key == ':') return problem(fmt::format("missing value for {}", word));
         if (optarg == nullptr)
             take_flag(all, key);
-        else if (auto complaint = take_value(all, key, optarg))
-            return problem(*std::move(complaint));
+        else if (auto rule = take_value(all, key, optarg))
+            return problem(*std::move(rule));
     }
 }
 
-[[nodiscard]] std::optional<std::string> complaint_about(const given& all) {
+[[nodiscard]] std::optional<std::string> validate(const given& all) {
     const lock_options& options = all.options;
     if (options.has_names() and (all.has_mode or all.unlocks))
         return "-x, -s, and -u lock the whole file; use them without --exclusive NAME and --shared NAME";
@@ -328,9 +328,9 @@ std::expected<lock_options, std::string> parse_lock_options(const std::vector<st
     using enum lock_options::request;
     if (all.options.what == help or all.options.what == version) return all.options;
     if (all.is_nonblocking) all.options.timeout_s = 0;
-    if (auto complaint = complaint_about(all)) return problem(*std::move(complaint));
+    if (auto rule = validate(all)) return problem(*std::move(rule));
     const std::vector<std::string> operands(words.begin() + static_cast<std::ptrdiff_t>(*first), words.end());
-    if (auto complaint = take_operands(all, operands, shell)) return problem(*std::move(complaint));
+    if (auto rule = take_operands(all, operands, shell)) return problem(*std::move(rule));
     return all.options;
 }
 

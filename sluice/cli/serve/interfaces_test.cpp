@@ -13,7 +13,7 @@ std::vector<smb::server::network_interface> advertised_by(std::vector<std::strin
     return advertised.value_or(std::vector<smb::server::network_interface>{});
 }
 
-std::string complaint_about(std::string text) {
+std::string validate(std::string text) {
     const auto advertised = parse_advertised(std::array{std::move(text)});
     return advertised ? std::string() : advertised.error();
 }
@@ -37,12 +37,12 @@ TEST(advertised, speeds_are_bits_a_second_with_or_without_a_unit) {
     EXPECT_EQ(advertised_by({"192.0.2.5,speed=12345"})[0].bits_per_second, 12345U);
     for (const char* const wrong : {"speed=", "speed=fast", "speed=10gb", "speed=0", "speed=-1g",
                                     "speed=1e99g", "speed=nan", "index=0", "index=x", "rdma", ""})
-        EXPECT_NE(complaint_about("192.0.2.5," + std::string(wrong)), "") << wrong;
+        EXPECT_NE(validate("192.0.2.5," + std::string(wrong)), "") << wrong;
 }
 
 TEST(advertised, none_advertises_no_interface_and_host_names_are_rejected) {
     EXPECT_TRUE(advertised_by({"none"}).empty());
-    EXPECT_NE(complaint_about("server.example"), "");
+    EXPECT_NE(validate("server.example"), "");
 }
 
 TEST(own_interfaces, are_those_of_the_listening_address) {

@@ -16,10 +16,10 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/base/random.hpp"
 #include "sluice/cli/commands.hpp"
-#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/fat/image/image_share.hpp"
 #include "sluice/cli/hardening/hardening.hpp"
+#include "sluice/cli/message.hpp"
 #include "sluice/cli/serve/banner.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
 #include "sluice/cli/serve/limits.hpp"
@@ -534,7 +534,7 @@ void serve(const serve_options& given, const std::string& file) {
 
 void check_command_line(const serve_arguments& given) {
     for (const std::string& user : given.options.users)
-        if (const std::string rule = complaint_about_user(user); not rule.empty())
+        if (const std::string rule = validate_user(user); not rule.empty())
             refuse_usage("invalid value for --user: " + rule);  // it may contain a password
     if (given.image != image_options{} and given.options.shares.size() != 1)
         refuse_usage(fmt::format(

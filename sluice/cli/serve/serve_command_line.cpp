@@ -75,7 +75,7 @@ void add_protection_options(command_syntax command, serve_options& options, bool
                     "signing algorithms for SMB 3.1.1 in order of preference; aes-cmac permits more than two "
                     "connections per session (repeatable) [default: aes-gmac,aes-cmac,hmac-sha256]")
         .one_value_each_time()
-        .check(complaint_about_signing_algorithms)
+        .check(validate_signing_algorithms)
         .value_name("LIST")
         .group(heading);
     command
@@ -94,7 +94,7 @@ void add_protection_options(command_syntax command, serve_options& options, bool
 void add_network_options(command_syntax command, serve_options& options) {
     constexpr auto* heading = "Network";
     command.add_option("--name", options.name, "NetBIOS name of the server [default: SLUICE]")
-        .check(complaint_about_server_name)
+        .check(validate_server_name)
         .value_name("NAME")
         .group(heading);
     command.add_option("--port", options.port, "TCP port [default: 445; 1445 if 445 is unavailable]")
@@ -103,7 +103,7 @@ void add_network_options(command_syntax command, serve_options& options) {
         .group(heading);
     command.add_option("--listen", options.listen, "listen on this address (repeatable) [default: all]")
         .one_value_each_time()
-        .check(complaint_about_listener)
+        .check(validate_listener)
         .value_name("ADDRESS[:PORT]")
         .group(heading);
     command
@@ -111,7 +111,7 @@ void add_network_options(command_syntax command, serve_options& options) {
                     "address to announce for multichannel, or 'none' (repeatable) [default: all addresses of "
                     "this host]")
         .one_value_each_time()
-        .check(complaint_about_advertised)
+        .check(validate_advertised_addresses)
         .value_name("ADDRESS[,speed=RATE][,rss][,index=N]")
         .group(heading);
 }
@@ -126,7 +126,7 @@ void add_observation_options(command_syntax command, serve_options& options) {
     command
         .add_option("--metrics", options.metrics,
                     "serve Prometheus metrics over HTTP [default address: 127.0.0.1]")
-        .check(complaint_about_metrics)
+        .check(validate_metrics)
         .value_name("[ADDRESS:]PORT")
         .group(heading);
     command.add_flag("--verbose", options.verbose, "log failed requests as well").group(heading);

@@ -137,7 +137,7 @@ private:
 void read_signing_algorithms(table_reader& reader, serve_options& options) {
     constexpr std::string_view key = "signing-algorithms";
     std::vector<std::string> texts;
-    reader.take(key, texts, complaint_about_signing_algorithms);
+    reader.take(key, texts, validate_signing_algorithms);
     const toml::node* const node = reader.find(key);
     if (node == nullptr) return;
     if (const auto checked = signing_algorithms_of(texts); not checked)
@@ -149,15 +149,15 @@ constexpr const char* not_a_table = "invalid share: write each one as a table [[
 
 [[nodiscard]] std::string read_table(const toml::table& table, serve_options& options) {
     table_reader reader(table, "");
-    reader.take("name", options.name, complaint_about_server_name);
-    reader.take("listen", options.listen, complaint_about_listener);
-    reader.take("advertise", options.advertise, complaint_about_advertised);
+    reader.take("name", options.name, validate_server_name);
+    reader.take("listen", options.listen, validate_listener);
+    reader.take("advertise", options.advertise, validate_advertised_addresses);
     reader.take_number("port", options.port, port_max);
-    reader.take("user", options.users, complaint_about_user);
+    reader.take("user", options.users, validate_user);
     reader.take("users-file", options.users_file);
     reader.take("shared-locks", options.shared_locks);
     reader.take("status-socket", options.status_socket);
-    reader.take("metrics", options.metrics, complaint_about_metrics);
+    reader.take("metrics", options.metrics, validate_metrics);
     reader.take("read-only", options.read_only);
     reader.take("read-only-user", options.read_only_users);
     reader.take("hide-unreadable", options.hide_unreadable);

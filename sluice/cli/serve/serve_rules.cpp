@@ -24,7 +24,7 @@ constexpr std::size_t netbios_name_max = 15;
 
 }  // namespace
 
-std::string complaint_about_server_name(const std::string& name) {
+std::string validate_server_name(const std::string& name) {
     if (name.size() <= netbios_name_max and std::ranges::all_of(name, is_in_server_name)) return "";
     return "use 1 to 15 letters, digits, and hyphens, because it is a NetBIOS name";
 }
@@ -36,22 +36,22 @@ std::optional<io::socket_address> listener_address(const std::string& text, std:
     return is_ip ? std::optional(*address) : std::nullopt;
 }
 
-std::string complaint_about_listener(const std::string& text) {
+std::string validate_listener(const std::string& text) {
     return listener_address(text, 0) ? "" : "use an IP address with an optional port, as in 192.0.2.1:445";
 }
 
-std::string complaint_about_metrics(const std::string& text) {
+std::string validate_metrics(const std::string& text) {
     return text.empty() or metrics_address(text)
                ? ""
                : "use a port, or an IP address with a port, as in 192.0.2.1:9445";
 }
 
-std::string complaint_about_advertised(const std::string& text) {
+std::string validate_advertised_addresses(const std::string& text) {
     const auto parsed = parse_advertised(std::array{text});
     return parsed ? "" : parsed.error();
 }
 
-std::string complaint_about_signing_algorithms(const std::string& list) {
+std::string validate_signing_algorithms(const std::string& list) {
     const auto parsed = signing_algorithms_of({list});
     return parsed ? "" : parsed.error();
 }
@@ -75,8 +75,8 @@ std::expected<std::vector<smb::wire::signing_algorithm>, std::string> signing_al
     return named;
 }
 
-std::string complaint_about_user(const std::string& name_and_password) {
-    return complaint_about_user_name(name_and_password.substr(0, name_and_password.find('%')));
+std::string validate_user(const std::string& name_and_password) {
+    return validate_user_name(name_and_password.substr(0, name_and_password.find('%')));
 }
 
 }  // namespace sluice::cli

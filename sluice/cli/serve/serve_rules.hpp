@@ -11,33 +11,33 @@
 namespace sluice::cli {
 
 // The rules for the settings of `sluice serve`, for the command line and for the configuration
-// file. Each function complaint_about_* returns the rule that a value violates, as
+// file. Each function validate_* returns the rule that a value violates, as
 // option_syntax::check() needs it, or an empty text. Thread safety: pure functions.
 
 /// For --name: a NetBIOS name, which old clients require.
-[[nodiscard]] std::string complaint_about_server_name(const std::string& name);
+[[nodiscard]] std::string validate_server_name(const std::string& name);
 
 /// For --listen.
-[[nodiscard]] std::string complaint_about_listener(const std::string& text);
+[[nodiscard]] std::string validate_listener(const std::string& text);
 /// Returns the address of a listener; `port` if the text has none. Returns std::nullopt if the text
 /// is not an IP address with an optional port.
 [[nodiscard]] std::optional<io::socket_address> listener_address(const std::string& text,
                                                                  std::uint16_t port) noexcept;
 
 /// For --metrics.
-[[nodiscard]] std::string complaint_about_metrics(const std::string& text);
+[[nodiscard]] std::string validate_metrics(const std::string& text);
 
 /// For --advertise.
-[[nodiscard]] std::string complaint_about_advertised(const std::string& text);
+[[nodiscard]] std::string validate_advertised_addresses(const std::string& text);
 
 /// For --signing-algorithms: a list with commas.
-[[nodiscard]] std::string complaint_about_signing_algorithms(const std::string& list);
+[[nodiscard]] std::string validate_signing_algorithms(const std::string& list);
 /// Returns the algorithms that the texts, each a name or a list with commas, name; in their order.
 /// Errors: the rule that they violate.
 [[nodiscard]] std::expected<std::vector<smb::wire::signing_algorithm>, std::string> signing_algorithms_of(
     const std::vector<std::string>& texts);
 
 /// For --user. The rule does not contain the value, which may have a password.
-[[nodiscard]] std::string complaint_about_user(const std::string& name_and_password);
+[[nodiscard]] std::string validate_user(const std::string& name_and_password);
 
 }  // namespace sluice::cli

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/fat/image/image.hpp"
+#include "sluice/cli/message.hpp"
 #include "sluice/cli/serve/share_streams.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 

@@ -16,7 +16,7 @@ void share_domains::add(const std::string& share, vfs::volume& of) {
 std::vector<share_domains::stuck_domain> share_domains::stuck() const {
     std::vector<stuck_domain> found;
     for (const std::shared_ptr<vfs::fs_domain>& domain : table_.all()) {
-        const io::call_figures figures = domain->figures();
+        const io::call_statistics figures = domain->statistics();
         if (figures.running == 0) continue;
         stuck_domain one{.shares = {},
                          .where = domain->name(),
@@ -35,7 +35,7 @@ std::vector<share_domains::stuck_domain> share_domains::stuck() const {
 
 bool share_domains::are_busy() const {
     return std::ranges::any_of(table_.all(), [](const std::shared_ptr<vfs::fs_domain>& each) {
-        const io::call_figures figures = each->figures();
+        const io::call_statistics figures = each->statistics();
         return figures.running != 0 or figures.queued != 0;
     });
 }

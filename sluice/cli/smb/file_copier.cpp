@@ -10,16 +10,16 @@ namespace sluice::cli {
 using namespace smb::client;  // NOLINT: the names of one component
 
 void file_copier::run(std::size_t count) {
-    share_.run(for_each_at_once(share_, count, [this](std::size_t file) { return copy_or_complain(file); }));
+    share_.run(for_each_at_once(share_, count, [this](std::size_t file) { return copy_and_report(file); }));
     if (done_ != count)
         share_.fail(share_.url().path, "some files were not copied; run the command again with --resume");
 }
 
-io::task<void> file_copier::copy_or_complain(std::size_t file) noexcept {
+io::task<void> file_copier::copy_and_report(std::size_t file) noexcept {
     io::task<copy_error> copying = copy(file);
     const copy_error met = co_await std::move(copying);
     if (met)
-        share_.complain(path_of(file), *met);
+        share_.print_error(path_of(file), *met);
     else
         ++done_;
 }

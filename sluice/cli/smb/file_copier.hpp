@@ -77,7 +77,7 @@ protected:
     progress_bar progress_;
 
 private:
-    [[nodiscard]] io::task<void> copy_or_complain(std::size_t file) noexcept;
+    [[nodiscard]] io::task<void> copy_and_report(std::size_t file) noexcept;
 
     std::size_t done_ = 0;
 };

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "sluice/cli/commands.hpp"
-#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/message.hpp"
 #include "sluice/cli/smb/file_copier.hpp"
 #include "sluice/cli/smb/partial_file.hpp"
 #include "sluice/io/path/file_status.hpp"

@@ -21,7 +21,7 @@ io::task<void> remove_one(remote_share& share, const remote_entry& entry, std::s
     const auto removed = co_await std::move(removing);
     if (removed) co_return;
     ++failures;
-    share.complain(entry.path, removed.error().message());
+    share.print_error(entry.path, removed.error().message());
 }
 
 void run_rm(const change_arguments& arguments) {

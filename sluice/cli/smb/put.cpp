@@ -9,8 +9,8 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/cli/commands.hpp"
-#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/message.hpp"
 #include "sluice/cli/smb/file_copier.hpp"
 #include "sluice/io/path/file_status.hpp"
 #include "sluice/io/task/awaitable.hpp"
@@ -315,7 +315,7 @@ private:
         if (not from) co_return from;
         progress_.add(*from);
         // A source that grows is not followed: send() detects that it changed.
-        const byte_giver give = [&](mutable_bytes into, std::uint64_t offset) -> result<std::size_t> {
+        const byte_source give = [&](mutable_bytes into, std::uint64_t offset) -> result<std::size_t> {
             const auto left = std::min<std::uint64_t>(into.size(), of.bytes() - std::min(offset, of.bytes()));
             if (left == 0) return std::size_t{0};
             const auto got = source.read(

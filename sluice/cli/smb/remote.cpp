@@ -9,8 +9,8 @@
 #include <string_view>
 #include <system_error>
 
-#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/message.hpp"
 #include "sluice/cli/password.hpp"
 #include "sluice/io/name/name_resolution.hpp"
 #include "sluice/smb/client/dial.hpp"
@@ -121,8 +121,8 @@ void remote_share::refuse(const std::string& why) const {
     cli::fail(url_.text() + ": " + why);
 }
 
-void remote_share::complain(const std::string& path, const std::string& why) const {
-    cli::complain(url_.text_of(path) + ": " + why);
+void remote_share::print_error(const std::string& path, const std::string& why) const {
+    cli::print_error(url_.text_of(path) + ": " + why);
 }
 
 void remote_share::warn(const std::string& path, const std::string& why) const {
@@ -179,7 +179,7 @@ void remote_share::connect(const remote_options& options) {
         .server_name = url_.host,
         .dialect_max = dialect_of(options.dialect_max),
         .signs = not options.is_unsigned,
-        .encryption = options.encrypts ? encryption::required : encryption::as_server_asks,
+        .encryption = options.encrypts ? encryption::required : encryption::as_server_requires,
         .channels = options.channels};
     const dependencies deps{.loop = *loop_, .random = random_, .clock = clock_};
     auto dialled = run(dial(deps, *addresses, how));

@@ -54,10 +54,10 @@ public:
     }
 
     /// Prints "sluice get: smb://host/share/path: why".
-    void complain(const std::string& path, const std::string& why) const;
+    void print_error(const std::string& path, const std::string& why) const;
     /// Prints "sluice get: warning: smb://host/share/path: why".
     void warn(const std::string& path, const std::string& why) const;
-    /// Closes the connection, complains and leaves.
+    /// Closes the connection, prints the error and leaves.
     [[noreturn]] void fail(const std::string& path, const std::string& why);
     /// The same for a reason on this machine: "sluice put: why".
     [[noreturn]] void fail_here(const std::string& why);

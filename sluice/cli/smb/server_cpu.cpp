@@ -25,10 +25,10 @@ namespace {
     std::ifstream file(process / "stat");
     std::string line;
     std::getline(file, line);
-    const std::size_t behind_name = line.rfind(") ");
+    const std::size_t after_name = line.rfind(") ");
     pid_t parent = 0;
-    if (behind_name != std::string::npos and line.size() > behind_name + 4)
-        (void)std::from_chars(line.data() + behind_name + 4, line.data() + line.size(), parent);
+    if (after_name != std::string::npos and line.size() > after_name + 4)
+        (void)std::from_chars(line.data() + after_name + 4, line.data() + line.size(), parent);
     return parent;
 }
 

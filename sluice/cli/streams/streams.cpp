@@ -11,8 +11,8 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/cli/commands.hpp"
-#include "sluice/cli/complaint.hpp"
 #include "sluice/cli/exit_code.hpp"
+#include "sluice/cli/message.hpp"
 #include "sluice/cli/terminal_text.hpp"
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"

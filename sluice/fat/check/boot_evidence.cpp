@@ -80,7 +80,7 @@ private:
                    entry.first_cluster_low.value() == 0;
         if ((entry.attribute_bits.value() & 0xc0) != 0 or kind == slot_kind::dots) return false;
         const bool is_text = std::ranges::all_of(entry.name, [&](const unsigned char& c) {
-            return c >= ' ' or (c == stands_for_e5 and &c == entry.name.data());
+            return c >= ' ' or (c == e5_substitute and &c == entry.name.data());
         });
         const std::uint32_t first = first_cluster(
             entry, shape_.type == fat_type::fat32 ? cluster_width::four_bytes : cluster_width::two_bytes);

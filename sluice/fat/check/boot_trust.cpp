@@ -54,7 +54,7 @@ bool is_another_file_system(const boot_problem& problem) noexcept {
 
 }  // namespace
 
-std::expected<boot_verdict, std::string> judge_boot_sector(device& image, check_options options) {
+std::expected<boot_verdict, std::string> assess_boot_sector(device& image, check_options options) {
     const auto shape = read_geometry(image);
     if (shape and agrees_at_once(image, *shape)) return boot_verdict{.shape = *shape};
     const boot_sector first = sector_at(image, 0).value_or(boot_sector{});

@@ -32,8 +32,8 @@ struct boot_verdict {
 /// differently, it checks the volume by both, as check does. `options.boot` has no effect. Errors:
 /// the reason why there is no FAT volume, with the location of a backup if there is one. Allocates,
 /// Blocks: as check, if they differ.
-[[nodiscard]] std::expected<boot_verdict, std::string> judge_boot_sector(device& image,
-                                                                         check_options options = {});
+[[nodiscard]] std::expected<boot_verdict, std::string> assess_boot_sector(device& image,
+                                                                          check_options options = {});
 
 /// Writes the boot sector over its backup if that places things differently. Returns whether it
 /// did. Errors: those of the device. Allocates: as find_backup. Blocks: for the device.

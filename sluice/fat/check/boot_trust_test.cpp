@@ -62,7 +62,7 @@ void set(memory_device& image, std::uint64_t at, const char* key, std::uint64_t 
 TEST(boot_trust, a_boot_sector_that_agrees_with_its_backup_is_sound_after_two_sectors) {
     memory_device image = sample();
     counting_device counted(image);
-    const auto found = judge_boot_sector(counted);
+    const auto found = assess_boot_sector(counted);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->trust, boot_trust::sound);
     EXPECT_EQ(counted.bytes_read, 2 * sizeof(boot_sector));
@@ -72,7 +72,7 @@ TEST(boot_trust, volumes_without_a_backup_are_sound_after_a_few_sectors) {
     for (const char* options : {"-F 12", "-F 16 -s 1"}) {
         memory_device image(formatted(2400, options));
         counting_device counted(image);
-        const auto found = judge_boot_sector(counted);
+        const auto found = assess_boot_sector(counted);
         ASSERT_TRUE(found);
         EXPECT_EQ(found->trust, boot_trust::sound);
         EXPECT_LE(counted.bytes_read, 6 * sizeof(boot_sector));
@@ -87,7 +87,7 @@ TEST(boot_trust, a_field_that_the_volume_contradicts_is_wrong_and_named_with_bot
           std::tuple("fat_count", 1U, "number of FATs 1 instead of 2")}) {
         memory_device image = sample();
         set(image, 0, key, value);
-        const auto found = judge_boot_sector(image);
+        const auto found = assess_boot_sector(image);
         ASSERT_TRUE(found) << key;
         EXPECT_EQ(found->trust, boot_trust::wrong) << key;
         EXPECT_THAT(found->differences, HasSubstr(text));
@@ -99,7 +99,7 @@ TEST(boot_trust, a_field_that_makes_fat32_look_like_fat16_is_wrong) {
     set(image, 0, "fat_sectors_16", 12);
     set(image, 0, "root_entries", 512);
     ASSERT_NE(read_geometry(image)->type, fat_type::fat32);
-    const auto found = judge_boot_sector(image);
+    const auto found = assess_boot_sector(image);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->trust, boot_trust::wrong);
 }
@@ -107,7 +107,7 @@ TEST(boot_trust, a_field_that_makes_fat32_look_like_fat16_is_wrong) {
 TEST(boot_trust, a_wrong_backup_is_harmless) {
     memory_device image = sample();
     set(image, backup_offset, "sectors_per_cluster", 2);
-    const auto found = judge_boot_sector(image);
+    const auto found = assess_boot_sector(image);
     ASSERT_TRUE(found);
     EXPECT_EQ(found->trust, boot_trust::sound);
 }
@@ -115,7 +115,7 @@ TEST(boot_trust, a_wrong_backup_is_harmless) {
 TEST(boot_trust, an_illegal_boot_sector_is_refused_with_the_place_of_its_backup) {
     memory_device image = sample();
     set(image, 0, "sectors_per_cluster", 0);
-    const auto found = judge_boot_sector(image);
+    const auto found = assess_boot_sector(image);
     ASSERT_FALSE(found);
     EXPECT_THAT(found.error(), HasSubstr("byte 3072 has a backup of the boot sector"));
 }

@@ -34,7 +34,7 @@ bool has_bad_character(std::span<const unsigned char> part, code_page page) noex
 
 bool is_bad_short_name(short_name_bytes name, code_page page) noexcept {
     if (name[0] == ' ') return true;
-    if (name[0] == stands_for_e5) name[0] = free_mark;
+    if (name[0] == e5_substitute) name[0] = free_mark;
     const std::span<const unsigned char> bytes(name);
     return has_bad_character(bytes.first(8), page) or has_bad_character(bytes.subspan(8), page);
 }

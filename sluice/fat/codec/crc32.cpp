@@ -34,10 +34,10 @@ constexpr table_set make_tables() noexcept {
     table_set made{};
     for (std::uint32_t byte = 0; byte != 256; ++byte) {
         std::uint32_t rest = byte;
-        for (std::size_t behind = 0; behind != stride; ++behind) {
+        for (std::size_t distance = 0; distance != stride; ++distance) {
             for (int bit = 0; bit != 8; ++bit)
                 rest = times_x(rest);
-            made[behind][byte] = rest;
+            made[distance][byte] = rest;
         }
     }
     return made;
@@ -45,9 +45,9 @@ constexpr table_set make_tables() noexcept {
 
 constexpr table_set tables = make_tables();
 
-std::uint32_t with_four(std::uint32_t four, std::size_t behind) noexcept {
-    return tables[behind + 3][four & 0xff] ^ tables[behind + 2][four >> 8 & 0xff] ^
-           tables[behind + 1][four >> 16 & 0xff] ^ tables[behind][four >> 24];
+std::uint32_t with_four(std::uint32_t four, std::size_t distance) noexcept {
+    return tables[distance + 3][four & 0xff] ^ tables[distance + 2][four >> 8 & 0xff] ^
+           tables[distance + 1][four >> 16 & 0xff] ^ tables[distance][four >> 24];
 }
 
 std::uint32_t four_at(std::span<const std::byte> bytes, std::size_t offset) noexcept {

@@ -64,7 +64,7 @@ static_assert(std::is_trivially_copyable_v<directory_entry>);
 /// The first byte of a slot.
 inline constexpr unsigned char end_mark = 0x00;
 inline constexpr unsigned char free_mark = 0xe5;
-inline constexpr unsigned char stands_for_e5 = 0x05;
+inline constexpr unsigned char e5_substitute = 0x05;
 
 enum class slot_kind : std::uint8_t {
     end,   ///< never used, and neither is any later slot

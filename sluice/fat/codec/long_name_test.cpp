@@ -125,7 +125,7 @@ TEST(short_name, is_not_made_from_a_name_that_does_not_fit) {
 TEST(short_name, a_first_byte_e5_differs_from_the_mark_of_free_slots) {
     const auto made = exactly("Õ", code_page::cp850);
     ASSERT_TRUE(made.has_value());
-    EXPECT_EQ(made->bytes[0], stands_for_e5);
+    EXPECT_EQ(made->bytes[0], e5_substitute);
     EXPECT_EQ(text_of(made->bytes, 0, code_page::cp850), "Õ");
 }
 

@@ -100,7 +100,7 @@ basis_part put_basis(std::span<unsigned char> into, std::string_view part, code_
 
 std::string text_of(const short_name_bytes& bytes, std::uint8_t case_bits, code_page page) {
     short_name_bytes copy = bytes;
-    if (copy[0] == stands_for_e5) copy[0] = free_mark;
+    if (copy[0] == e5_substitute) copy[0] = free_mark;
     std::string text;
     append_part(text, without_padding(std::span(copy).first(8)), (case_bits & lower_base) != 0, page);
     const auto extension = without_padding(std::span(copy).subspan(8));
@@ -125,7 +125,7 @@ std::optional<short_name> exactly(std::string_view name, code_page page) {
     const std::span<unsigned char> bytes(made.bytes);
     if (not put_part(bytes.first(8), base, lower_base, made, page)) return std::nullopt;
     if (not put_part(bytes.subspan(8), extension, lower_extension, made, page)) return std::nullopt;
-    if (made.bytes[0] == free_mark) made.bytes[0] = stands_for_e5;
+    if (made.bytes[0] == free_mark) made.bytes[0] = e5_substitute;
     return made;
 }
 
@@ -161,7 +161,7 @@ short_name_bytes numbered(const short_name_basis& basis, std::uint32_t number) n
     made[kept] = '~';
     std::ranges::copy(tail, made.begin() + static_cast<std::ptrdiff_t>(kept) + 1);
     std::ranges::copy(basis.extension, made.begin() + 8);
-    if (made[0] == free_mark) made[0] = stands_for_e5;
+    if (made[0] == free_mark) made[0] = e5_substitute;
     return made;
 }
 

@@ -272,9 +272,9 @@ result<void> allocation_table::write_copies(std::uint64_t first_byte,
 template <class Visit>
 result<void> allocation_table::for_each_link(const chunk& in, Visit visit) noexcept {
     // FAT12's entries may cross the boundary of a chunk.
-    const auto behind = static_cast<std::uint32_t>(entries_in(shape_.type, in.first_byte));
-    for (auto each = links_in_flush_.lower_bound(behind - std::min(behind, 1U));
-         each != links_in_flush_.end(); ++each) {
+    const auto end = static_cast<std::uint32_t>(entries_in(shape_.type, in.first_byte));
+    for (auto each = links_in_flush_.lower_bound(end - std::min(end, 1U)); each != links_in_flush_.end();
+         ++each) {
         const byte_extent where = entry_extent(shape_.type, each->first);
         if (where.offset >= in.first_byte + in.bytes.size()) break;
         if (where.offset + where.length <= in.first_byte) continue;
@@ -388,9 +388,9 @@ result<free_map> allocation_table::scan() noexcept {
         const auto in = load(cluster);
         if (not in) return failure(in.error());
         scan_window(**in, cluster, found, is_followed);
-        const std::uint32_t behind = end_of(**in);
-        ENSURE(behind > cluster, "a window has the entry that it was loaded for");
-        cluster = behind;
+        const std::uint32_t end = end_of(**in);
+        ENSURE(end > cluster, "a window has the entry that it was loaded for");
+        cluster = end;
     }
     for (std::uint32_t i = 0; i < shape_.cluster_count; ++i)
         if (is_followed[i] and found.is_free(i + geometry::first_cluster))

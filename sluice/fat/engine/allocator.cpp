@@ -78,8 +78,8 @@ result<void> allocator::allocate(const allocation_request& wanted, reservation& 
     std::uint32_t left = wanted.wanted;
     // Continue after the end of the file as far as possible: the released reservation is there.
     if (wanted.goal != 0) {
-        const std::uint32_t behind = map_.free_from(wanted.goal, left);
-        if (behind != 0) left -= take_row({.first = wanted.goal, .length = behind}, left, taken);
+        const std::uint32_t end = map_.free_from(wanted.goal, left);
+        if (end != 0) left -= take_row({.first = wanted.goal, .length = end}, left, taken);
     }
     const std::uint32_t ahead = std::min(wanted.ahead, map_.free_count() / 8);
     while (left != 0) {

@@ -245,7 +245,7 @@ bool file_system::is_last(const inode& held) noexcept {
 void file_system::closed(inode_ptr& which) noexcept {
     // Zeros may have to be written; do it before other threads would have to wait. If that fails,
     // the file on the disk ends where its data ends.
-    if (not which->is_removed and is_unsettled(*which) and is_last(*which)) (void)settle(*which);
+    if (not which->is_removed and has_unwritten_zeros(*which) and is_last(*which)) (void)write_zeros(*which);
     const std::scoped_lock guard(names_);
     ENSURE(which->handles != 0 and handles_ >= which->handles, "a handle is closed once");
     --handles_;

@@ -305,7 +305,7 @@ private:
     [[nodiscard]] result<void> move_over(const inode_ptr& what, const place& there);
     [[nodiscard]] result<void> move_to(const inode_ptr& what, const place& there);
     [[nodiscard]] result<void> change_case(const inode_ptr& what, const place& there);
-    void settle_in(const inode_ptr& what, const place& there, const name_entry& entry);
+    void update_location(const inode_ptr& what, const place& there, const name_entry& entry);
     [[nodiscard]] result<void> may_replace(const inode_ptr& what, const inode_ptr& other);
     [[nodiscard]] result<void> after_change();
 
@@ -329,8 +329,8 @@ private:
     [[nodiscard]] result<void> write_longer(inode& of, run_list::hint& hint, std::span<const std::byte> from,
                                             std::uint64_t offset, may_wait waits) noexcept;
     [[nodiscard]] result<void> shrink(inode& of, std::uint64_t size_bytes) noexcept;
-    [[nodiscard]] bool is_unsettled(const inode& of) const noexcept;
-    [[nodiscard]] result<void> settle(inode& of) noexcept;
+    [[nodiscard]] bool has_unwritten_zeros(const inode& of) const noexcept;
+    [[nodiscard]] result<void> write_zeros(inode& of) noexcept;
     // defragmenting, with all ranges of the inode locked (file_system_defragment.cpp)
     [[nodiscard]] result<std::uint32_t> runs_in(inode& of) noexcept;
     [[nodiscard]] result<std::vector<cluster_extent>> take_better_room(inode& of,

@@ -358,12 +358,12 @@ result<void> file_system::zero(inode& of, byte_extent where) noexcept {
 }
 
 // Returns whether the file has zeros that are not on the device.
-bool file_system::is_unsettled(const inode& of) const noexcept {
+bool file_system::has_unwritten_zeros(const inode& of) const noexcept {
     return not of.is_directory and not options_.is_read_only and of.valid() != of.size();
 }
 
-result<void> file_system::settle(inode& of) noexcept {
-    if (not is_unsettled(of)) return {};
+result<void> file_system::write_zeros(inode& of) noexcept {
+    if (not has_unwritten_zeros(of)) return {};
     bool ignored = false;
     const auto held = lock_to_write(of, {.offset = file_bytes_max, .length = 2}, ignored, may_wait::yes);
     const std::uint64_t valid = of.valid();
@@ -381,7 +381,7 @@ result<void> file_system::settle(inode& of) noexcept {
 result<void> file_system::flush(inode& of) noexcept {
     if (options_.is_read_only) return {};
     if (not of.is_directory)
-        if (const auto done = settle(of); not done) return done;
+        if (const auto done = write_zeros(of); not done) return done;
     return commit();
 }
 

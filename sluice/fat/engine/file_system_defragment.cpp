@@ -116,7 +116,7 @@ result<void> file_system::move_to_clusters(inode& of, std::span<const cluster_ex
 result<file_system::run_counts> file_system::defragment(inode& of) noexcept {
     if (const auto may = may_change(); not may) return failure(may.error());
     if (of.is_directory) return failure({EISDIR, "defragment"});
-    if (const auto done = settle(of); not done) return failure(done.error());
+    if (const auto done = write_zeros(of); not done) return failure(done.error());
     const auto held = of.ranges.lock({.where = sync::byte_range::from(0)});
     const auto runs = runs_in(of);
     if (not runs) return failure(runs.error());

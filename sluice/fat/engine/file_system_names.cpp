@@ -232,7 +232,7 @@ result<void> file_system::rename(inode& what, std::string_view path, if_taken ta
 }
 
 // Updates an inode that is in a new location.
-void file_system::settle_in(const inode_ptr& what, const place& there, const name_entry& entry) {
+void file_system::update_location(const inode_ptr& what, const place& there, const name_entry& entry) {
     ENSURE(there.parent->content->at(entry.slot) == &entry, "an inode is where its directory has its entry");
     if (what->is_directory and what->parent != there.parent and what->content != nullptr) {
         what->content->set_parent(there.parent->parent == nullptr ? 0 : there.parent->chain.first(), width());
@@ -259,7 +259,7 @@ result<void> file_system::move_to(const inode_ptr& what, const place& there) {
     from->content->remove(slot);
     touch(from);
     if (from == there.parent) from->content->join(slot, **entry);
-    settle_in(what, there, **entry);
+    update_location(what, there, **entry);
     return {};
 }
 
@@ -281,7 +281,7 @@ result<void> file_system::move_over(const inode_ptr& what, const place& there) {
     touch(from);
     touch(there.parent);
     if (from == there.parent) from->content->join(slot, entry);
-    settle_in(what, there, entry);
+    update_location(what, there, entry);
     if (other->handles == 0) drop(*other);
     return {};
 }
@@ -290,7 +290,7 @@ result<void> file_system::change_case(const inode_ptr& what, const place& there)
     ENSURE(what->parent == there.parent, "a name changes its case where it is");
     if (const auto slot = there.in->change_case(what->slot, there.name)) {
         touch(there.parent);
-        settle_in(what, there, *there.in->at(*slot));
+        update_location(what, there, *there.in->at(*slot));
         return {};
     }
     return move_to(what, there);

@@ -25,8 +25,8 @@ cluster_run run_list::nearest(std::uint32_t file_cluster, hint& from) const noex
         if (is_in(from.run + 1, file_cluster)) {
             ++from.run;
         } else {
-            const auto behind = std::ranges::upper_bound(runs_, file_cluster, {}, &cluster_run::file_cluster);
-            from.run = static_cast<std::size_t>(behind - runs_.begin()) - 1;
+            const auto after = std::ranges::upper_bound(runs_, file_cluster, {}, &cluster_run::file_cluster);
+            from.run = static_cast<std::size_t>(after - runs_.begin()) - 1;
             ENSURE(is_in(from.run, file_cluster), "the runs follow each other without a gap");
         }
     }

@@ -5,6 +5,7 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/loop_bound_file.hpp"
+#include "sluice/vfs/path.hpp"
 
 namespace sluice::fat {
 namespace {
@@ -283,6 +284,29 @@ result<void> node::rename(std::string_view path, vfs::when_taken taken) noexcept
     }
     if (before != after) around_.feed->record_move(seen, inode_->is_directory, after);
     return {};
+}
+
+vfs::name_identity node::identity_of(inode& which) noexcept {
+    const vfs::metadata status = metadata_of(system_.status(which), system_.shape().serial);
+    return vfs::name_identity{.key = key_of(which), .changed = status.changed};
+}
+
+result<vfs::name_place> node::place() noexcept {
+    if (inode_->is_removed) return failure({ENOENT, "find the name"});
+    const std::string now = path();
+    if (now.empty()) return failure({EBUSY, "find the name"});
+    const vfs::path_parts parts = vfs::split_path(now);
+    const auto directory = system_.find(parts.parent);
+    if (not directory) return failure(directory.error());
+    return vfs::name_place{.directory = key_of(**directory),
+                           .name = std::string(parts.name),
+                           .identity = identity_of(*inode_)};
+}
+
+result<vfs::name_identity> node::identity_of(std::string_view name) noexcept {
+    const auto found = system_.find(vfs::join_path(path(), name));
+    if (not found) return failure(found.error());
+    return identity_of(**found);
 }
 
 result<void> node::remove() noexcept {

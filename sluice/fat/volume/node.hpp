@@ -57,7 +57,7 @@ public:
         return inode_->is_directory ? vfs::node_kind::directory : vfs::node_kind::file;
     }
     [[nodiscard]] vfs::file_key key() const noexcept override {
-        return {.image = around_.number, .volume = system_.shape().serial, .file = inode_->id, .stream = 0};
+        return key_of(*inode_);
     }
     [[nodiscard]] std::string path() const override { return system_.path_of(*inode_); }
 
@@ -91,14 +91,20 @@ public:
                                                  bool only_shared) noexcept override;
 
     [[nodiscard]] result<void> rename(std::string_view path, vfs::when_taken taken) noexcept override;
+    [[nodiscard]] result<vfs::name_place> place() noexcept override;
     [[nodiscard]] result<void> remove() noexcept override;
     [[nodiscard]] result<vfs::short_name> alternate_name() noexcept override;
     [[nodiscard]] result<std::unique_ptr<vfs::directory_listing>> list() noexcept override;
+    [[nodiscard]] result<vfs::name_identity> identity_of(std::string_view name) noexcept override;
 
 private:
     [[nodiscard]] static std::unexpected<error> not_supported(const char* operation) noexcept {
         return failure({EOPNOTSUPP, operation});
     }
+    [[nodiscard]] vfs::file_key key_of(const inode& which) const noexcept {
+        return {.image = around_.number, .volume = system_.shape().serial, .file = which.id, .stream = 0};
+    }
+    [[nodiscard]] vfs::name_identity identity_of(inode& which) noexcept;
     [[nodiscard]] result<void> may_use(bool is_granted) const noexcept;
     [[nodiscard]] io::task<result<std::size_t>> read_pinned(const vfs::host_runs& from,
                                                             std::span<std::byte> into) const noexcept;

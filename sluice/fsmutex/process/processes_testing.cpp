@@ -53,7 +53,7 @@ pid_t fork_into(namespaces in) {
 }
 
 // Mounts a /proc that shows the namespace's own processes.
-bool settle_in() {
+bool mount_own_proc() {
     return enter_own_times() and ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 and
            ::mount("proc", "/proc", "proc", 0, nullptr) == 0;
 }
@@ -63,11 +63,12 @@ bool settle_in() {
 process::process(const std::function<void()>& body, namespaces in) : id_(fork_into(in)) {
     ENSURE(id_ >= 0);
     if (id_ != 0) return;
-    if (in == namespaces::own and not settle_in()) complain("cannot mount /proc in the new namespaces");
+    if (in == namespaces::own and not mount_own_proc())
+        fail_child("cannot mount /proc in the new namespaces");
     try {
         body();
     } catch (const std::exception& why) {
-        complain(why.what());
+        fail_child(why.what());
     }
     ::_exit(0);
 }
@@ -105,7 +106,7 @@ void process::stop() {
     (void)join();
 }
 
-void complain(const char* what) {
+void fail_child(const char* what) {
     // No stream: another thread may have held its lock when this process was forked.
     const std::string line = "process " + std::to_string(::getpid()) + ": " + what + '\n';
     (void)!::write(STDERR_FILENO, line.data(), line.size());
@@ -122,8 +123,8 @@ bool excludes_while_it_comes_and_goes(const std::function<std::unique_ptr<shared
             while (std::chrono::steady_clock::now() < end) {
                 const auto own = open();
                 const auto held = own->lock(entity(1));
-                if (not held) complain(held.error().message().c_str());
-                if (inside->fetch_add(1) != 0) complain("two hold one entity");
+                if (not held) fail_child(held.error().message().c_str());
+                if (inside->fetch_add(1) != 0) fail_child("two hold one entity");
                 inside->fetch_sub(1);
             }
         });
@@ -138,7 +139,7 @@ process process_that_holds(const std::function<std::unique_ptr<shared_fs_mutex>(
     process holder([&] {
         const auto own = open();
         const auto held = own->lock(what);
-        if (not held) complain("the lock was not granted to its intended holder");
+        if (not held) fail_child("the lock was not granted to its intended holder");
         holds->store(true);
         std::this_thread::sleep_for(std::chrono::hours(1));
     });

@@ -46,7 +46,7 @@ enum class namespaces : bool { shared, own };
 [[nodiscard]] bool enter_own_times();
 
 /// A process forked to run `body`. It ends without destructors or exit handlers: with 0, or with 1
-/// if `body` calls complain(). The destructor kills it and waits for it.
+/// if `body` calls fail_child(). The destructor kills it and waits for it.
 class process {
 public:
     explicit process(const std::function<void()>& body, namespaces in = namespaces::shared);
@@ -75,7 +75,7 @@ private:
                                          entity what);
 
 /// Prints an error on standard error and ends the process. Called in a forked process.
-[[noreturn]] void complain(const char* what);
+[[noreturn]] void fail_child(const char* what);
 
 /// Returns whether four processes that repeatedly open, lock, unlock and close a mutex for the
 /// given time never held it at once.

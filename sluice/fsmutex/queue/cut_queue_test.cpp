@@ -80,8 +80,8 @@ protected:
         return process([this] {
             const auto own = open();
             const auto got = forms[GetParam()].wait(*own, entity(1));
-            if (got) complain("granted because slots are missing");
-            if (got.error() != damaged) complain(got.error().message().c_str());
+            if (got) fail_child("granted because slots are missing");
+            if (got.error() != damaged) fail_child(got.error().message().c_str());
         });
     }
 };
@@ -122,7 +122,7 @@ TEST_F(a_cut_queue_file, is_an_error_for_a_polling_waiter_while_it_is_still_held
     const auto mutex = open();
     const auto held = mutex->lock(entity(1)).value();
     process waiter([&] {
-        if (open()->lock(entity(1), 1h).error() != damaged) complain("the truncation was not noticed");
+        if (open()->lock(entity(1), 1h).error() != damaged) fail_child("the truncation was not noticed");
     });
     ASSERT_TRUE(waits(waiter));
     cut(page_bytes);
@@ -134,7 +134,7 @@ TEST_F(a_cut_queue_file, keeps_the_slot_of_a_request_that_came_after_the_cut) {
     const auto mutex = open();
     auto held = mutex->lock(entity(1)).value();
     process waiter([&] {
-        if (open()->lock(entity(1)).error() != damaged) complain("the truncation was not noticed");
+        if (open()->lock(entity(1)).error() != damaged) fail_child("the truncation was not noticed");
     });
     ASSERT_TRUE(waits(waiter));
     cut(page_bytes + slot_bytes);
@@ -172,11 +172,11 @@ TEST_F(a_cut_queue_file, crashes_no_user_at_any_time_of_truncation) {
             int rounds_left = 3000;
             while (rounds_left-- > 0) {
                 auto mutex = try_to_open();
-                if (not mutex and mutex.error() != damaged) complain(mutex.error().message().c_str());
+                if (not mutex and mutex.error() != damaged) fail_child(mutex.error().message().c_str());
                 for (bool is_sound = mutex.has_value(); is_sound and rounds_left > 0; --rounds_left) {
                     const auto held = (*mutex)->lock(entity(1));
                     is_sound = held.has_value();
-                    if (not held and held.error() != damaged) complain(held.error().message().c_str());
+                    if (not held and held.error() != damaged) fail_child(held.error().message().c_str());
                 }
             }
         });

@@ -464,7 +464,7 @@ TEST_F(a_handler_of_sigbus, lets_a_signal_that_was_sent_end_the_process) {
         ::signal(SIGBUS, SIG_DFL);
         const auto mutex = open();
         ::raise(SIGBUS);
-        complain("it survived");
+        fail_child("it survived");
     });
     EXPECT_EQ(seen, end::by_sigbus);
 }
@@ -482,8 +482,8 @@ TEST_F(a_handler_of_sigbus, passes_on_to_the_handler_before_it) {
         ::raise(SIGBUS);
         auto held = mutex->lock(entity(1)).value();
         cut(0);
-        if (held.unlock()) complain("the truncation was not noticed");
-        if (handled.load() != 1) complain("a signal was lost, or was not its own");
+        if (held.unlock()) fail_child("the truncation was not noticed");
+        if (handled.load() != 1) fail_child("a signal was lost, or was not its own");
         touch_another_file();
     });
     EXPECT_EQ(seen, end::well);

@@ -195,10 +195,10 @@ void mapped_queue::dequeue(name leaving, wake_list& wake) noexcept {
         back = previous;
     }
     own.is_queued = 0;
-    settle(next, wake);
+    grant_from(next, wake);
 }
 
-void mapped_queue::settle(name first, wake_list& wake) noexcept {
+void mapped_queue::grant_from(name first, wake_list& wake) noexcept {
     std::uint32_t steps = 0;
     for (name one = first; one != 0 and may_go_on(steps); one = read_once(link_at(one).next)) {
         if (link_at(one).is_granted != 0 or not may_be_granted(link_at(one))) return;
@@ -223,15 +223,15 @@ void mapped_queue::mark_granted(std::uint32_t number, wake_list& wake) noexcept 
 }
 
 // Waking a process takes longer than most hold a lock. So the next waiter is woken one turn ahead.
-void mapped_queue::wake_successor(name behind, wake_list& wake) noexcept {
-    if (behind != 0) wake_waiter(request_of(behind), wake);
+void mapped_queue::wake_successor(name successor, wake_list& wake) noexcept {
+    if (successor != 0) wake_waiter(request_of(successor), wake);
 }
 
 // Wakes the next request of this CPU: that takes no interrupt of another CPU.
 void mapped_queue::wake_follower(const record& leaving, wake_list& wake) noexcept {
-    const std::uint32_t behind = read_once(leaving.follower);
-    if (behind == 0) return;
-    const std::uint32_t number = checked(behind - 1, requests_max);
+    const std::uint32_t successor = read_once(leaving.follower);
+    if (successor == 0) return;
+    const std::uint32_t number = checked(successor - 1, requests_max);
     const record& follower = at_->requests[number];
     const std::uint32_t neighbour = read_once(follower.neighbour);
     if (neighbour != 0 and neighbour <= requests_max and &at_->requests[neighbour - 1] == &leaving and
@@ -446,7 +446,7 @@ void mapped_queue::reap_link(name of, bool was_granted, wake_list& wake) noexcep
     }
     own.is_tombstone = 1;
     own.is_granted = 0;
-    settle(read_once(own.next), wake);
+    grant_from(read_once(own.next), wake);
 }
 
 void mapped_queue::reap_request(std::uint32_t number, wake_list& wake) noexcept {

@@ -289,10 +289,10 @@ private:
     [[nodiscard, gnu::always_inline]] bool queue(name fresh, std::uint64_t bits) noexcept;
     void grant(name one) noexcept;
     void dequeue(name leaving, wake_list& wake) noexcept;
-    void settle(name first, wake_list& wake) noexcept;
+    void grant_from(name first, wake_list& wake) noexcept;
     void mark_granted(std::uint32_t number, wake_list& wake) noexcept;
     void wake_waiter(std::uint32_t number, wake_list& wake) noexcept;
-    void wake_successor(name behind, wake_list& wake) noexcept;
+    void wake_successor(name successor, wake_list& wake) noexcept;
     void wake_follower(const record& leaving, wake_list& wake) noexcept;
     void record_neighbour(std::uint32_t number, std::uint32_t processor) noexcept;
     void remove_tombstone(name of) noexcept;

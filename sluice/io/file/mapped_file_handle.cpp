@@ -17,7 +17,7 @@ mapped_file_handle::mapped_file_handle(mapped_file_handle&& other) noexcept
       address_(std::exchange(other.address_, nullptr)),
       reserved_(std::exchange(other.reserved_, 0)),
       length_(other.length_.exchange(0, std::memory_order_relaxed)),
-      settled_(other.settled_.exchange(0, std::memory_order_relaxed)) {}
+      mapped_bytes_(other.mapped_bytes_.exchange(0, std::memory_order_relaxed)) {}
 
 mapped_file_handle& mapped_file_handle::operator=(mapped_file_handle&& other) noexcept {
     if (this != &other) {
@@ -26,7 +26,8 @@ mapped_file_handle& mapped_file_handle::operator=(mapped_file_handle&& other) no
         address_ = std::exchange(other.address_, nullptr);
         reserved_ = std::exchange(other.reserved_, 0);
         length_.store(other.length_.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
-        settled_.store(other.settled_.exchange(0, std::memory_order_relaxed), std::memory_order_relaxed);
+        mapped_bytes_.store(other.mapped_bytes_.exchange(0, std::memory_order_relaxed),
+                            std::memory_order_relaxed);
     }
     return *this;
 }
@@ -73,7 +74,7 @@ result<void> mapped_file_handle::map_reserved(extent_type reserve_bytes) noexcep
     address_ = static_cast<std::byte*>(at);
     reserved_ = whole_pages;
     length_.store(std::min(*length, reserved_), std::memory_order_release);
-    settled_.store(std::min(*length, reserved_), std::memory_order_relaxed);
+    mapped_bytes_.store(std::min(*length, reserved_), std::memory_order_relaxed);
     return {};
 }
 
@@ -82,7 +83,7 @@ void mapped_file_handle::unmap() noexcept {
     if (address_ == nullptr) return;
     (void)::munmap(std::exchange(address_, nullptr), std::exchange(reserved_, 0));
     length_.store(0, std::memory_order_relaxed);
-    settled_.store(0, std::memory_order_relaxed);
+    mapped_bytes_.store(0, std::memory_order_relaxed);
 }
 
 result<extent_type> mapped_file_handle::update_length() noexcept {
@@ -110,7 +111,7 @@ void raise(std::atomic<extent_type>& length, extent_type at_least) noexcept {
 void mapped_file_handle::record_written(extent_type end) noexcept {
     ENSURE(end <= reserved_, "written past the end of the map");
     raise(length_, end);
-    raise(settled_, end);
+    raise(mapped_bytes_, end);
 }
 
 // Returns how many of the bytes wanted from `offset` on the file has. Asks the kernel only if the
@@ -160,16 +161,16 @@ io_result<bytes_type> mapped_file_handle::read(io_request<bytes_type> request, d
 
 // Writes one segment: the part that is certainly in the file by memcpy, the rest by a system call.
 // Writers that lengthen the file at the same time do not overwrite each other's bytes: see
-// settled_.
+// mapped_bytes_.
 result<std::size_t> mapped_file_handle::write_piece(const_bytes_type piece, extent_type offset,
                                                     deadline within) noexcept {
     if (piece.empty()) return std::size_t{0};
     if (offset >= reserved_) return failure({EFBIG, "write", descriptor()});
     piece = piece.first(std::min<extent_type>(piece.size(), reserved_ - offset));
-    const extent_type settled = settled_.load(std::memory_order_acquire);
-    ENSURE(settled <= reserved_, "the settled length exceeds the map");
-    const auto copied = static_cast<std::size_t>(
-        offset >= settled ? 0 : std::min<extent_type>(piece.size(), settled - offset));
+    const extent_type mapped = mapped_bytes_.load(std::memory_order_acquire);
+    ENSURE(mapped <= reserved_, "the mapped length exceeds the map");
+    const auto copied =
+        static_cast<std::size_t>(offset >= mapped ? 0 : std::min<extent_type>(piece.size(), mapped - offset));
     if (copied > 0) std::memcpy(address_ + offset, piece.data(), copied);
     if (copied == piece.size()) return copied;
 
@@ -237,7 +238,7 @@ result<extent_type> mapped_file_handle::truncate(extent_type length) noexcept {
     const auto done = file_handle::truncate(length);
     if (done) {
         length_.store(length, std::memory_order_release);
-        settled_.store(length, std::memory_order_release);
+        mapped_bytes_.store(length, std::memory_order_release);
     }
     return done;
 }

@@ -127,7 +127,7 @@ private:
     // Bytes that the file had when it was mapped, or when a write through this handle had ended. A
     // write past the end sets the length first, and then clears the bytes between the old end and
     // its first byte (ext4): only below this value are bytes of a memcpy never cleared.
-    std::atomic<extent_type> settled_ = 0;
+    std::atomic<extent_type> mapped_bytes_ = 0;
 };
 
 }  // namespace sluice::io

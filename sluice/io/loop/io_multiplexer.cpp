@@ -86,7 +86,7 @@ result<void> io_multiplexer::detach(registration& attached) noexcept {
         half.pause = half.skipped = 0;
         half.backend = nullptr;
     }
-    if (sharing_ != nullptr) settle_shared();
+    if (sharing_ != nullptr) publish_work();
     attached.native = {};
     attached.backend_word = 0;
     free_.push_front(attached);

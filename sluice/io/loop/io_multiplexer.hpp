@@ -493,7 +493,7 @@ private:
     void deliver(detail::operation_record& op) noexcept;
     void signal_shared(detail::operation_record& op) noexcept;
     void invoke_shared(posted_item& item) noexcept;
-    void settle_shared() noexcept;
+    void publish_work() noexcept;
     void notify_one() noexcept;
     void hand_off() noexcept;
     [[nodiscard]] bool has_work() const noexcept;

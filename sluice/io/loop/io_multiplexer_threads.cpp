@@ -122,7 +122,7 @@ bool io_multiplexer::start_outside(operation_record& op, initiation how) noexcep
     const entry in(*this);
     reset(op);
     if (begin_shared(op, how)) deliver(op);
-    settle_shared();
+    publish_work();
     return false;  // the signals have been given, or will be
 }
 
@@ -140,7 +140,7 @@ bool io_multiplexer::refuse_outside(operation_record& op) noexcept {
     op.error_code = ECANCELED;
     op.at = operation_record::stage::ready;
     deliver(op);
-    settle_shared();
+    publish_work();
     return false;
 }
 
@@ -173,7 +173,7 @@ void io_multiplexer::publish(operation_record& op, initiation how) noexcept {
     } else if (begin_shared(op, how)) {
         deliver(op);
     }
-    settle_shared();
+    publish_work();
 }
 
 namespace {
@@ -252,9 +252,9 @@ bool io_multiplexer::stay_in_queue(operation_record& op, registration::half& hal
     ENSURE(half.in_flight == 1 and half.queue.front() == &op, "an operation that is tried leads its queue");
     half.in_flight = 0;
     half.queue.erase(op);
-    operation_queue behind = std::move(half.queue);
+    operation_queue rest = std::move(half.queue);
     const bool is_known = record_attempt(op, false);
-    half.queue.append(std::move(behind));
+    half.queue.append(std::move(rest));
     return is_known;
 }
 
@@ -370,7 +370,7 @@ bool io_multiplexer::poll_outside(operation_record& op) noexcept {
         signal_shared(op);  // `op` may be gone, or started again
         has_completed = true;
     }
-    settle_shared();
+    publish_work();
     return has_completed;
 }
 
@@ -383,7 +383,7 @@ void io_multiplexer::cancel_outside(operation_record& op, int code) noexcept {
     }
     const entry in(*this);
     cancel(op, code);
-    settle_shared();
+    publish_work();
     // Another thread gives its signals, and the receiver that runs here may take long.
     if (looping_ == this and has_work()) notify_one();
 }
@@ -436,7 +436,7 @@ bool io_multiplexer::abandon_shared(operation_record& op) noexcept {
         if (op.queue_link.is_linked()) ready_.erase(op);
         retire(op);
     }
-    settle_shared();
+    publish_work();
     return was_pending;
 }
 

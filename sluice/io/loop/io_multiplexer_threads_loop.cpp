@@ -32,7 +32,7 @@ void io_multiplexer::notify_one() noexcept {
 
 // After a thread that may not be in run… has changed the engine's state: the steps of the leader
 // before it sleeps.
-void io_multiplexer::settle_shared() noexcept {
+void io_multiplexer::publish_work() noexcept {
     ENSURE(is_inside(), "a thread that is outside reads the engine");
     const sharing& all = *sharing_;
     if (all.threads.is_asleep()) {

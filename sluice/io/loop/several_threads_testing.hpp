@@ -16,13 +16,13 @@
 
 namespace sluice::io::test_kit {
 
-constexpr int crew_threads = 4;
+constexpr int run_threads_count = 4;
 
 /// Threads that run a multiplexer until this is destroyed and nothing is pending.
-class crew {
+class run_threads {
 public:
-    explicit crew(io_multiplexer& of) : promise_(of) {
-        for (int i = 0; i < crew_threads; ++i) {
+    explicit run_threads(io_multiplexer& of) : promise_(of) {
+        for (int i = 0; i < run_threads_count; ++i) {
             all_.emplace_back([&of] {
                 while (of.run().value_or(0) > 0) {}
             });

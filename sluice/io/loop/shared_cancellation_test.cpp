@@ -16,7 +16,7 @@
 namespace sluice::io {
 namespace {
 
-using test_kit::crew;
+using test_kit::run_threads;
 
 class cancellation_by_threads : public test_kit::several_threads {
 protected:
@@ -63,7 +63,7 @@ TEST_P(cancellation_by_threads, by_a_receiver_that_then_computes_is_signalled_on
         waits.start();
         cancels.start();
         {
-            const crew all(loop());
+            const run_threads all(loop());
             write_one(ready.writer);
         }
         EXPECT_EQ(code.load(), ECANCELED);

@@ -21,7 +21,7 @@ namespace sluice::io {
 namespace {
 
 using namespace std::chrono_literals;
-using test_kit::crew;
+using test_kit::run_threads;
 
 // Answers at once, or after a moment for a name that begins with "slow".
 class answering final : public name_source {
@@ -73,7 +73,7 @@ task<void> look_up(io_multiplexer& on, name_resolver& by, int i, counts& came) {
 TEST_P(lookups_by_threads, end_once_each_whichever_thread_checks) {
     constexpr int times = 400;
     counts came;
-    const crew all(loop());
+    const run_threads all(loop());
     sync_wait(loop(), [](io_multiplexer& on, name_resolver& by, counts& to) -> task<void> {
         task_group group(on);
         for (int i = 0; i < times; ++i) {
@@ -88,7 +88,7 @@ TEST_P(lookups_by_threads, end_once_each_whichever_thread_checks) {
 
 TEST_P(lookups_by_threads, end_when_their_scope_is_cancelled_on_another_thread) {
     counts came;
-    const crew all(loop());
+    const run_threads all(loop());
     for (int round = 0; round < 50; ++round) {
         cancel_scope scope;
         std::jthread canceller([&] {
@@ -111,7 +111,7 @@ TEST_P(lookups_by_threads, are_started_and_cancelled_by_any_thread_and_end_once)
     constexpr int times = 300;
     counts came;
     std::atomic<int> dones = 0;
-    const crew all(loop());
+    const run_threads all(loop());
     for (int i = 0; i < times; ++i) {
         auto state = connect(atomic(async_resolve(loop(), resolver, {i % 2 == 0 ? "slow" : "host", 7})),
                              receiver{&came, &dones});
@@ -131,9 +131,9 @@ TEST_P(lookups_by_threads, are_followed_by_connects_of_several_threads) {
     name_resolver to_listener({.source = std::make_shared<answering>(listener.local_address().value())});
     std::atomic<int> connected = 0;
     {
-        const crew all(loop());
+        const run_threads all(loop());
         std::vector<std::jthread> callers;
-        for (int t = 0; t < test_kit::crew_threads; ++t) {
+        for (int t = 0; t < test_kit::run_threads_count; ++t) {
             callers.emplace_back([&] {
                 for (int i = 0; i < 10; ++i) {
                     const auto made =
@@ -143,7 +143,7 @@ TEST_P(lookups_by_threads, are_followed_by_connects_of_several_threads) {
             });
         }
     }
-    EXPECT_EQ(connected.load(), 10 * test_kit::crew_threads);
+    EXPECT_EQ(connected.load(), 10 * test_kit::run_threads_count);
 }
 
 TEST_P(lookups_by_threads, that_belong_to_a_connect_by_name_are_cancelled_by_another_thread) {
@@ -161,7 +161,7 @@ TEST_P(lookups_by_threads, that_belong_to_a_connect_by_name_are_cancelled_by_ano
     name_resolver to_listener({.source = std::make_shared<answering>(listener.local_address().value())});
     std::atomic<int> outcomes = 0;
     std::atomic<int> dones = 0;
-    const crew all(loop());
+    const run_threads all(loop());
     for (int i = 0; i < times; ++i) {
         auto state = connect(async_connect_by_name(loop(), to_listener, {i % 2 == 0 ? "slow" : "host", 7}),
                              receiver{&outcomes, &dones});
@@ -213,7 +213,7 @@ TEST_P(lookups_by_threads, that_belong_to_a_connect_are_cancelled_while_a_scope_
     };
     const auto source = std::make_shared<hesitating>();
     name_resolver never({.source = source});
-    const crew all(loop());
+    const run_threads all(loop());
     for (int round = 0; round < 20; ++round) {
         std::atomic<bool> is_done = false;
         std::atomic<bool> is_ending = false;

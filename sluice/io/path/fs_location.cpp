@@ -132,6 +132,12 @@ result<void> remove_name(const path_handle& base, path_view path, int flags) noe
 
 }  // namespace
 
+result<present_place> place_of(const handle& open) noexcept {
+    present_name name;
+    if (const auto found = find_present_name(open, name); not found) return failure(found.error());
+    return present_place{.directory = std::move(name.directory), .name = name.text.data()};
+}
+
 // The kernel cannot remove a name on condition of its inode. A rename to a unique name, a check
 // there, and the removal of that name would close the gap after the check, but does more harm than
 // the gap: a wrong inode loses its name until it is renamed back, which fails if the name is taken

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "sluice/io/path/path_handle.hpp"
 
 // Names of open files. Free functions, because they mean the same for a file, a directory and a
@@ -14,6 +16,18 @@
 namespace sluice::io {
 
 enum class replace : bool { no, yes };
+
+/// The present name of an open file: the directory that has it, and the name in that directory.
+struct present_place {
+    path_handle directory;
+    std::string name;
+};
+
+/// Returns the present name of an open file, directory or link; one of its names, if it has
+/// several. It may change at any moment. Errors: ENOENT if it has no name, or no longer the one
+/// that it was opened by; EBUSY for the root directory; EAGAIN if it was renamed repeatedly during
+/// the call. Allocates: the name. Blocks: for the file system.
+[[nodiscard]] result<present_place> place_of(const handle& open) noexcept;
 
 /// Removes the present name of an open file (or of an empty directory). The handle stays usable.
 /// Errors: ENOENT if it has no name, or no longer the one that it was opened by; ENOTEMPTY, EBUSY,

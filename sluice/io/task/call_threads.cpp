@@ -166,10 +166,10 @@ void call_threads::shared_state::work(worker& self) noexcept {
     has_stopped.notify_all();
 }
 
-call_figures call_threads::figures() const noexcept {
-    if (state_->options.executor != nullptr) return state_->options.executor->figures();
+call_statistics call_threads::statistics() const noexcept {
+    if (state_->options.executor != nullptr) return state_->options.executor->statistics();
     const std::scoped_lock guard(state_->mutex);
-    call_figures now{.queued = state_->queued, .threads = state_->started, .completed = state_->completed};
+    call_statistics now{.queued = state_->queued, .threads = state_->started, .completed = state_->completed};
     std::optional<clock_source::steady_time> oldest;
     for (std::size_t i = 0; i != state_->started; ++i) {
         const worker& each = state_->workers[i];

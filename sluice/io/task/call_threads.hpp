@@ -35,7 +35,7 @@ struct call_threads_options {
 };
 
 /// The state of the threads.
-struct call_figures {
+struct call_statistics {
     std::size_t queued = 0;   // calls that have not begun
     std::size_t running = 0;  // calls that have begun and not ended
     std::size_t threads = 0;
@@ -76,7 +76,7 @@ public:
     virtual void submit(queued_call& one) noexcept = 0;
     /// Drops a call that has not begun. Returns whether it had not.
     [[nodiscard]] virtual bool withdraw(queued_call& one) noexcept = 0;
-    [[nodiscard]] virtual call_figures figures() const noexcept = 0;
+    [[nodiscard]] virtual call_statistics statistics() const noexcept = 0;
 
 protected:
     call_executor() noexcept = default;
@@ -139,7 +139,7 @@ public:
     /// Errors: EAGAIN, ENOMEM.
     [[nodiscard]] result<void> start_first_thread() noexcept;
 
-    [[nodiscard]] call_figures figures() const noexcept;
+    [[nodiscard]] call_statistics statistics() const noexcept;
 
 private:
     template <class Call>

@@ -107,7 +107,7 @@ class executor_of_test final : public call_executor {
 public:
     void submit(queued_call& one) noexcept override { queue_.push_back(&one); }
     bool withdraw(queued_call& one) noexcept override { return std::erase(queue_, &one) != 0; }
-    call_figures figures() const noexcept override { return {.queued = queue_.size()}; }
+    call_statistics statistics() const noexcept override { return {.queued = queue_.size()}; }
     void carry_out_last() {
         queued_call* const last = queue_.back();
         queue_.pop_back();
@@ -136,8 +136,8 @@ TEST_F(calling, leaves_time_and_order_of_the_calls_to_an_executor) {
     group.spawn(number(threads, *loop_, cancelled, 1, first));
     group.spawn(number(threads, *loop_, kept, 2, second));
     group.spawn(number(threads, *loop_, kept, 3, third));
-    EXPECT_EQ(threads.figures().queued, 3U);
-    EXPECT_EQ(threads.figures().threads, 0U);
+    EXPECT_EQ(threads.statistics().queued, 3U);
+    EXPECT_EQ(threads.statistics().threads, 0U);
     executor.carry_out_last();
     cancelled.withdraw();
     EXPECT_EQ(third, -1) << "a call resumes no coroutine";

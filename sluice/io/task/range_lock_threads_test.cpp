@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 using sync::range_guard;
 using sync::range_lock;
-using test_kit::crew;
+using test_kit::run_threads;
 
 const sync::lock_args whole{.where = sync::byte_range::whole()};
 
@@ -62,7 +62,7 @@ TEST_P(range_locks_by_threads, exclude_tasks_and_are_granted_once_each) {
     constexpr int times = 300;
     counts came;
     {
-        const crew all(loop());
+        const run_threads all(loop());
         std::vector<std::jthread> callers;
         for (int t = 0; t < 2; ++t) {
             callers.emplace_back([&] {
@@ -90,7 +90,7 @@ TEST_P(range_locks_by_threads, are_requested_and_cancelled_by_any_thread) {
     constexpr int times = 300;
     std::atomic<int> granted = 0;
     std::atomic<int> dones = 0;
-    const crew all(loop());
+    const run_threads all(loop());
     for (int i = 0; i < times; ++i) {
         auto held = lock.try_lock(whole);
         ASSERT_TRUE(held);

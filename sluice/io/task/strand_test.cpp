@@ -25,8 +25,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-using test_kit::crew;
-constexpr int threads = test_kit::crew_threads;
+using test_kit::run_threads;
+constexpr int threads = test_kit::run_threads_count;
 
 class strands : public test_kit::several_threads {
 protected:
@@ -63,7 +63,7 @@ TEST_P(strands, run_their_items_one_at_a_time_in_the_order_of_each_thread) {
     std::array<std::vector<int>, threads> log;
     std::array<std::deque<item>, threads> items;
     {
-        const crew all(loop());
+        const run_threads all(loop());
         std::vector<std::jthread> posters;
         for (int t = 0; t < threads; ++t) {
             auto& own = items[static_cast<std::size_t>(t)];
@@ -101,7 +101,7 @@ TEST_P(strands, serialise_tasks_that_run_on_several_threads) {
     strand in(loop());
     int unprotected = 0;
     {
-        const crew all(loop());
+        const run_threads all(loop());
         std::vector<task<void>> counting;
         for (std::size_t i = 0; i < tasks; ++i)
             counting.push_back(count_in(in, unprotected, times));
@@ -147,7 +147,7 @@ TEST_P(strands, serialise_receivers_which_may_start_their_operation_again) {
     std::deque<std::array<io_handle, 2>> pairs;
     std::deque<serial_reader> all;
     {
-        const crew running(loop());
+        const run_threads running(loop());
         for (int i = 0; i < readers; ++i) {
             pairs.push_back(ends());
             all.emplace_back(pairs.back()[0], in, total, times);
@@ -195,7 +195,7 @@ task<std::size_t> ask(io_handle& on, int times) {
 
 TEST_P(strands, tasks_wait_for_io_and_resume_on_any_thread) {
     constexpr int times = 500;
-    const crew all(loop());
+    const run_threads all(loop());
     auto first = ends();
     auto second = ends();
     const auto both = sync_wait(loop(), [](auto& one, auto& two) -> task<std::size_t> {
@@ -238,7 +238,7 @@ task<int> read_with_deadline(io_multiplexer& on, io_handle& from, deadline withi
 }
 
 TEST_P(strands, deadlines_end_tasks_while_their_io_may_complete) {
-    const crew all(loop());
+    const run_threads all(loop());
     auto pair = ends();
     EXPECT_EQ(sync_wait(loop(), read_with_deadline(loop(), pair[0], 1ms)), ETIMEDOUT);
     for (int i = 0; i < 100; ++i) {
@@ -255,7 +255,7 @@ TEST_P(strands, deadlines_end_tasks_while_their_io_may_complete) {
 }
 
 TEST_P(strands, a_group_of_tasks_is_cancelled_and_joined) {
-    const crew all(loop());
+    const run_threads all(loop());
     for (int round = 0; round < 20; ++round) {
         std::deque<std::array<io_handle, 2>> pairs;
         for (int i = 0; i < 8; ++i)
@@ -279,7 +279,7 @@ TEST_P(strands, a_group_of_tasks_is_cancelled_and_joined) {
 }
 
 TEST_P(strands, a_race_has_one_winner) {
-    const crew all(loop());
+    const run_threads all(loop());
     for (int round = 0; round < 50; ++round) {
         auto pair = ends();
         auto other = ends();

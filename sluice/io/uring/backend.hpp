@@ -225,7 +225,7 @@ private:
     }
     void fail_front(registration::half& half, int code) noexcept;
     void withdraw_cancelled(half_state& state, std::size_t members) noexcept;
-    void settle(half_state& state) noexcept;
+    void end_stale_poll(half_state& state) noexcept;
 
     // Multishot receives.
     [[nodiscard]] bool queue_receive(half_state& state) noexcept;

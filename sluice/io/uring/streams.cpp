@@ -69,7 +69,7 @@ bool multiplexer::queue_half(registration::half& half) noexcept {
     half_state& state = state_of(half);
     ENSURE(state.half == &half, "a half has the state of another");
     if (state.is_stale) [[unlikely]]
-        settle(state);
+        end_stale_poll(state);
     // Its completion leads to another check. Without memory for the cancellation only a later pass
     // does.
     if (state.is_stale) return not ring_.is_refusing();

@@ -90,7 +90,7 @@ result<void> multiplexer::backend_attach(registration& attached) noexcept {
 
 void multiplexer::backend_detach(registration& attached) noexcept {
     for (auto& half : attached.halves) {
-        if (half.backend != nullptr) settle(state_of(half));
+        if (half.backend != nullptr) end_stale_poll(state_of(half));
         ENSURE(half.in_flight == 0 and half.queue.empty(), "detached while operations are pending");
     }
     // Otherwise the table would keep the file open after its owner has closed it.
@@ -99,7 +99,7 @@ void multiplexer::backend_detach(registration& attached) noexcept {
 
 // Ends a poll that no operation waits for any more. It would keep the file open, and its completion
 // would reach the next user of this state.
-void multiplexer::settle(half_state& state) noexcept {
+void multiplexer::end_stale_poll(half_state& state) noexcept {
     state.is_stale = false;
     if (not state.is_polling) return;
     if (not ring_.is_owner()) {

@@ -31,8 +31,8 @@ struct dependencies {
 
 /// The rule for encrypting requests.
 enum class encryption : std::uint8_t {
-    as_server_asks,  ///< if the server or the share requires it
-    required,        ///< always; servers without encryption are rejected
+    as_server_requires,  ///< if the server or the share requires it
+    required,            ///< always; servers without encryption are rejected
 };
 
 struct connection_options {
@@ -41,7 +41,7 @@ struct connection_options {
     wire::dialect dialect_max = wire::dialect::smb_3_1_1;
     bool signs = true;  ///< signs every request; if false: only requests that must be signed, or
                         ///< all if the server requires it
-    client::encryption encryption = encryption::as_server_asks;
+    client::encryption encryption = encryption::as_server_requires;
     /// The planned number of channels of the session, including this one. With AES-GMAC and two or
     /// more channels, it is also the limit: each needs message ids that the session's key has not
     /// signed yet.
@@ -213,7 +213,7 @@ private:
 
     // connection_negotiate.cpp
     [[nodiscard]] io::task<outcome<void>> negotiate() noexcept;
-    [[nodiscard]] outcome<void> settle(const wire::negotiate_reply& said) noexcept;
+    [[nodiscard]] outcome<void> apply_negotiate_reply(const wire::negotiate_reply& said) noexcept;
     [[nodiscard]] outcome<void> apply_negotiate_contexts(const wire::negotiate_contexts& said) noexcept;
 
     // connection_send.cpp

@@ -76,10 +76,10 @@ io::task<outcome<void>> connection::negotiate() noexcept {
     if (not said) co_return failed(client_error::of_protocol(step, "invalid NEGOTIATE reply"));
     hash.add(answered->message);
     agreed_.preauth = hash;
-    co_return settle(*said);
+    co_return apply_negotiate_reply(*said);
 }
 
-outcome<void> connection::settle(const wire::negotiate_reply& said) noexcept {
+outcome<void> connection::apply_negotiate_reply(const wire::negotiate_reply& said) noexcept {
     const bool was_offered =
         std::ranges::find(agreed_.offered_dialects, said.dialect) != agreed_.offered_dialects.end();
     if (not was_offered)

@@ -208,10 +208,10 @@ io::task<outcome<void>> connection::receive_direct(exchange& reader, std::size_t
     if (broken_) co_return failed(*broken_);
     const auto header = wire::decode_header(head);
     constexpr std::array<std::byte, 16> no_signature{};
-    const std::size_t behind = wire::header_signature_offset + no_signature.size();
+    const std::size_t after_signature = wire::header_signature_offset + no_signature.size();
     const bytes_view all(head);
     const std::array parts{*all.first(wire::header_signature_offset), bytes_view(no_signature),
-                           *all.from(behind), bytes_view(data)};
+                           *all.from(after_signature), bytes_view(data)};
     if (is_wanted)
         if (const outcome<void> vouched = authenticate_reply(reader, *header, parts, false); not vouched)
             co_return vouched;

@@ -156,7 +156,7 @@ io::task<transferred<std::uint64_t>> download(remote_file& from, std::uint64_t o
 }
 
 io::task<transferred<std::uint64_t>> upload(remote_file& to, std::uint64_t offset_bytes,
-                                            std::uint64_t expected_end, const byte_giver& from) noexcept {
+                                            std::uint64_t expected_end, const byte_source& from) noexcept {
     const std::uint64_t left = expected_end > offset_bytes ? expected_end - offset_bytes : 0;
     pieces all(to, std::min(to.write_bytes_max(), upload_piece_bytes), left);
     if (all.lack_memory()) co_return for_lack_of_memory();

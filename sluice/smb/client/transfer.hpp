@@ -26,7 +26,7 @@ using byte_taker = std::function<result<void>(bytes_view, std::uint64_t offset_b
 
 /// A source of the bytes at an offset. It returns the number of bytes stored in `into`; zero at the
 /// end.
-using byte_giver = std::function<result<std::size_t>(mutable_bytes into, std::uint64_t offset_bytes)>;
+using byte_source = std::function<result<std::size_t>(mutable_bytes into, std::uint64_t offset_bytes)>;
 
 /// The reason why a transfer ended early: an error of the server's side, or of this one.
 struct transfer_error {
@@ -53,6 +53,6 @@ using transferred = std::expected<T, transfer_error>;
 /// Suspends. Blocks: as `from` does.
 [[nodiscard]] io::task<transferred<std::uint64_t>> upload(remote_file& to, std::uint64_t offset_bytes,
                                                           std::uint64_t expected_end,
-                                                          const byte_giver& from) noexcept;
+                                                          const byte_source& from) noexcept;
 
 }  // namespace sluice::smb::client

@@ -86,7 +86,7 @@ TEST_F(transfers, download_of_a_file_that_is_shorter_than_announced_returns_wher
 TEST_F(transfers, upload_stores_the_bytes_that_it_is_given) {
     const auto file = make_file("f", 0);
     constexpr std::uint64_t length = 2 * mebibyte + 3;
-    const byte_giver give = [](mutable_bytes into, std::uint64_t offset) -> result<std::size_t> {
+    const byte_source give = [](mutable_bytes into, std::uint64_t offset) -> result<std::size_t> {
         const std::size_t given = static_cast<std::size_t>(
             std::min<std::uint64_t>(into.size(), offset < length ? length - offset : 0));
         for (std::size_t i = 0; i != given; ++i)

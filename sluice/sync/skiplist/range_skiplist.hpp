@@ -113,7 +113,7 @@ private:
     // The position of a key: on each level, after the last node with a smaller one.
     struct position {
         gap bottom;
-        std::uint64_t behind_first;      // the first byte of the next node, which is
+        std::uint64_t next_first;        // the first byte of the next node, which is
                                          // unmarked, or the end
         std::array<gap, height_max> on;  // the levels above the bottom
     };
@@ -238,7 +238,7 @@ template <class Atomics, class Steps>
                 return false;
             case progress::arrived:
                 at.bottom = from;
-                at.behind_first = next.first;
+                at.next_first = next.first;
                 return true;
         }
     }
@@ -340,8 +340,8 @@ template <class Atomics, class Steps>
 auto range_skiplist<Atomics, Steps>::conflicting(const byte_range& where, const position& at) noexcept
     -> node* {
     if (at.bottom.before != &head_.base and at.bottom.before_last >= where.first()) return at.bottom.before;
-    const node_number behind = Steps::next(at.bottom.word);
-    return behind != the_end and at.behind_first <= where.last() ? &nodes_.at(behind) : nullptr;
+    const node_number next = Steps::next(at.bottom.word);
+    return next != the_end and at.next_first <= where.last() ? &nodes_.at(next) : nullptr;
 }
 
 template <class Atomics, class Steps>

@@ -69,8 +69,8 @@ TEST(skiplist_range_lock, locks_empty_ranges_between_two_bytes) {
     EXPECT_TRUE(again);
     EXPECT_FALSE(lock.try_lock(bytes(9, 10)));
     EXPECT_TRUE(lock.try_lock(bytes(0, 9)));
-    const skiplist_range_guard behind = lock.try_lock(bytes(10, 20));
-    EXPECT_TRUE(behind);
+    const skiplist_range_guard next = lock.try_lock(bytes(10, 20));
+    EXPECT_TRUE(next);
     EXPECT_FALSE(lock.try_lock(byte_range::none_at(11)));
     EXPECT_TRUE(lock.try_lock(byte_range::none_at(21)));
     const skiplist_range_guard nowhere = lock.try_lock(byte_range::none_at(0));

@@ -49,7 +49,7 @@ TEST(domain_table, a_domain_ends_with_its_last_owner) {
 TEST(domain_table, type_of_the_file_system_decides_where_calls_start) {
     domain_table remote({.read_mounts = [] { return mounts_of_type("9p"); }});
     EXPECT_EQ(remote.domain_of(open(".")).value()->policy(), call_policy::never_inline);
-    EXPECT_EQ(remote.domain_of(open(".")).value()->figures().threads, 1U)
+    EXPECT_EQ(remote.domain_of(open(".")).value()->statistics().threads, 1U)
         << "the worker must exist before the first call";
     domain_table layered({.read_mounts = [] { return mounts_of_type("overlay"); }});
     const auto domain = layered.domain_of(open(".")).value();

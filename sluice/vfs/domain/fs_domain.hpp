@@ -114,9 +114,9 @@ public:
     [[nodiscard]] result<void> start_first_worker() noexcept { return workers_.start_first_thread(); }
 
     /// Returns the figures of the workers. Calls that run inline are not counted.
-    [[nodiscard]] io::call_figures figures() const noexcept { return workers_.figures(); }
+    [[nodiscard]] io::call_statistics statistics() const noexcept { return workers_.statistics(); }
     /// Whether a call is running that must end before the domain and what it uses can be destroyed.
-    [[nodiscard]] bool has_stuck_calls() const noexcept { return figures().running != 0; }
+    [[nodiscard]] bool has_stuck_calls() const noexcept { return statistics().running != 0; }
 
     /// Whether the calling thread may call the file system now: on a loop, or
     /// in a call. Any thread.

@@ -67,7 +67,7 @@ TEST_F(domains, inline_call_runs_on_the_loop_and_the_watchdog_sees_it) {
     }(*domain, *loop_));
     EXPECT_EQ(seen, domain->number());
     EXPECT_EQ(inline_call_slot::of_this_thread().now(), inline_call_slot::running_call{});
-    EXPECT_EQ(domain->figures().threads, 0U);
+    EXPECT_EQ(domain->statistics().threads, 0U);
 }
 
 TEST_F(domains, successive_inline_calls_differ_to_the_watchdog) {
@@ -98,8 +98,8 @@ TEST_F(domains, eight_hung_calls_of_one_domain_delay_no_call_of_another) {
         group.spawn(pass(*hung, *loop_, shut));
     shut.await(8);
     EXPECT_NE(run(where(*other, *loop_)), get_id());
-    EXPECT_EQ(hung->figures().running, 8U);
-    EXPECT_EQ(hung->figures().queued, 1U);
+    EXPECT_EQ(hung->statistics().running, 8U);
+    EXPECT_EQ(hung->statistics().queued, 1U);
     EXPECT_TRUE(hung->has_stuck_calls());
     shut.open();
     finish(group);
@@ -123,7 +123,7 @@ TEST_F(domains, withdrawn_call_that_has_not_begun_never_begins) {
     EXPECT_EQ(first, 0) << "a withdrawal must not resume a coroutine";
     (void)loop_->run();
     EXPECT_EQ(first, -1);
-    EXPECT_EQ(domain->figures().queued, 1U);
+    EXPECT_EQ(domain->statistics().queued, 1U);
     group.spawn(number(*domain, *loop_, cancelled, 3, third));
     EXPECT_EQ(third, -1) << "a call requested after the withdrawal does not begin either";
     shut.open();
@@ -265,12 +265,12 @@ TEST_F(domains, figures_give_the_age_of_the_oldest_running_call) {
     group.spawn(pass(*domain, *loop_, shut));
     shut.await(2);
     clock.advance(std::chrono::seconds(4));
-    const io::call_figures now = domain->figures();
+    const io::call_statistics now = domain->statistics();
     EXPECT_EQ(now.oldest_age, std::chrono::seconds(7));
     EXPECT_EQ(now.running, 2U);
     shut.open();
     finish(group);
-    EXPECT_EQ(domain->figures().oldest_age, std::chrono::seconds(0));
+    EXPECT_EQ(domain->statistics().oldest_age, std::chrono::seconds(0));
 }
 
 TEST_F(domains, several_loops_share_a_domain) {

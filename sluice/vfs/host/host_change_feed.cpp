@@ -8,6 +8,7 @@
 #include <cstring>
 #include <iterator>
 
+#include "sluice/io/path/volume_status.hpp"
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_node.hpp"
@@ -18,7 +19,7 @@ namespace sluice::vfs {
 namespace {
 
 constexpr std::uint32_t reported_events = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY |
-                                          IN_ATTRIB | IN_DELETE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
+                                          IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
 
 // The second half of a rename is queued directly after the first, but a read may separate them.
 constexpr auto rename_gap_max = std::chrono::milliseconds(2);
@@ -148,6 +149,13 @@ result<std::unique_ptr<change_watch>> host_change_feed::watch_as(const account_p
     return made;
 }
 
+bool host_change_feed::reports_all_changes(node& directory) noexcept {
+    auto* const itself = dynamic_cast<host_node*>(&directory);
+    if (itself == nullptr or tree_.crossing_domain() == &itself->domain()) return false;
+    const auto volume = io::volume_of(itself->held());
+    return volume and volume->reach == io::volume_reach::this_host;
+}
+
 result<host_change_feed::place*> host_change_feed::add_place(held_watch& owner, place* parent,
                                                              const io::handle& directory,
                                                              std::string_view name) {
@@ -273,6 +281,8 @@ void host_change_feed::dispatch() {
             overflow();
         } else if ((event.mask & IN_IGNORED) != 0) {
             end(event.kernel_watch);
+        } else if ((event.mask & IN_MOVE_SELF) != 0) {
+            dispatch_own_move(event.kernel_watch);
         } else if (event.name.empty() or is_stream_store(event.name)) {
             continue;  // about the directory itself; its parent tells. Or about what no client sees
         } else if ((event.mask & IN_MOVED_FROM) != 0 and i + 1 < events_.size() and
@@ -416,6 +426,12 @@ void host_change_feed::end(int kernel_watch) {
         if (each->second->parent == nullptr) queue_.add_end(owner);
     }
     places_.erase(kernel_watch);
+}
+
+void host_change_feed::dispatch_own_move(int kernel_watch) {
+    const auto [first, last] = places_.equal_range(kernel_watch);
+    for (auto each = first; each != last; ++each)
+        if (each->second->parent == nullptr) queue_.add_move(*each->second->owner);
 }
 
 void host_change_feed::overflow() {

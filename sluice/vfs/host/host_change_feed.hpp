@@ -49,6 +49,7 @@ public:
         return watch_as(nullptr, directory, recursive, listener);
     }
     /// `account` may be null: then with the rights of the process.
+    [[nodiscard]] bool reports_all_changes(node& directory) noexcept override;
     [[nodiscard]] result<std::unique_ptr<change_watch>> watch_as(const account_ptr& account, node& directory,
                                                                  bool recursive,
                                                                  change_listener& listener) noexcept override;
@@ -78,6 +79,7 @@ private:
     void dispatch_rename(const kernel_event& from, const kernel_event& to);
     void queue_change(const place& where, change_kind what, bool is_directory, std::string_view name);
     void dispatch_single(const kernel_event& event);
+    void dispatch_own_move(int kernel_watch);
     void appear(place& where, const std::string& name);
     void remove_child(place& where, std::string_view name) noexcept;
     void check_again(place& where, const std::string& name, std::vector<listing_right>& known);

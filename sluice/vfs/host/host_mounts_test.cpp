@@ -135,7 +135,7 @@ TEST_F(host_mounts, hung_file_system_in_a_local_share_delays_no_inline_call) {
     };
     io::task_group group(*loop_);
     group.spawn(look(*opened_, *loop_, outcome));
-    while (beyond().figures().running == 0)
+    while (beyond().statistics().running == 0)
         std::this_thread::yield();
     const auto local = find(home(), "LOCAL");
     ASSERT_EQ(code(local), 0);

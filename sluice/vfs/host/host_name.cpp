@@ -88,11 +88,11 @@ std::string_view host_name(std::string_view shown, std::string& storage) {
     storage.clear();
     for (std::size_t at = 0; at < shown.size();) {
         const name_character next = character_at(shown, at);
-        const char32_t behind = host_character(next.point);
-        if (behind == next.point) {
+        const char32_t mapped = host_character(next.point);
+        if (mapped == next.point) {
             storage.append(shown.substr(at, next.length));
         } else {
-            storage.push_back(static_cast<char>(behind));
+            storage.push_back(static_cast<char>(mapped));
         }
         at += next.length;
     }

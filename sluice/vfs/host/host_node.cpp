@@ -33,6 +33,12 @@ file_key key_of(const io::file_status& status) noexcept {
     return {.volume = status.device, .file = status.inode, .stream = 0};
 }
 
+constexpr io::stat_fields identifying_fields = io::stat_fields::inode | io::stat_fields::changed;
+
+name_identity identity_in(const io::file_status& status) noexcept {
+    return {.key = key_of(status), .changed = time_of(status.changed)};
+}
+
 }  // namespace
 
 host_node::host_node(host_tree& tree, io::handle held, const io::file_status& status, std::string_view path)
@@ -119,9 +125,9 @@ result<private_attributes> host_node::private_attributes_at(time_point change_ti
     const file_key itself = key();
     if (const auto known = tree_.attributes.find(itself, change_time)) return *known;
     const result<private_attributes> own = ask_private_attributes();
-    constexpr auto settled_after = std::chrono::milliseconds(100);
-    const bool is_settled = std::chrono::system_clock::now() - change_time > settled_after;
-    if (own and is_settled) tree_.attributes.record(itself, change_time, *own);
+    constexpr auto unambiguous_after = std::chrono::milliseconds(100);
+    const bool is_unambiguous = std::chrono::system_clock::now() - change_time > unambiguous_after;
+    if (own and is_unambiguous) tree_.attributes.record(itself, change_time, *own);
     return own;
 }
 
@@ -271,6 +277,31 @@ result<void> host_node::set_alternate_name(const short_name& name) noexcept {
     const auto where = tree_.present_path(held());
     if (not where) return failure({ENOENT, "set short name", held().descriptor()});
     return tree_.as_crossing(tree_.set_short_name_at(*where, name));
+}
+
+result<name_place> host_node::place() noexcept {
+    if (is_root_) return failure({EBUSY, "find the name", held().descriptor()});
+    const auto there = io::place_of(held());
+    if (not there) return failure(there.error());
+    const auto directory = io::status_of(there->directory, io::stat_fields::inode);
+    if (not directory) return failure(directory.error());
+    const auto itself = io::status_of(asked(), identifying_fields);
+    if (not itself) return failure(itself.error());
+    std::string storage;
+    return name_place{.directory = key_of(*directory),
+                      .name = std::string(shown_name(there->name, storage)),
+                      .identity = identity_in(*itself)};
+}
+
+result<name_identity> host_node::identity_of(std::string_view name) noexcept {
+    std::string storage;
+    const io::descriptor_path itself(held().descriptor());
+    const auto directory =
+        io::path_handle::open({}, itself.c_str(), io::confinement::beneath_one_mount_no_symlinks);
+    if (not directory) return failure(directory.error());
+    const auto found = io::status_at(*directory, host_name(name, storage), io::follow::no, identifying_fields);
+    if (not found) return failure(found.error());
+    return identity_in(*found);
 }
 
 result<void> host_node::remove() noexcept {

@@ -81,6 +81,7 @@ public:
     [[nodiscard]] result<void> link(std::string_view path, when_taken taken) noexcept override;
     [[nodiscard]] result<short_name> alternate_name() noexcept override;
     [[nodiscard]] result<void> set_alternate_name(const short_name& name) noexcept override;
+    [[nodiscard]] result<name_place> place() noexcept override;
     [[nodiscard]] result<void> remove() noexcept override;
     [[nodiscard]] result<std::string> read_link() noexcept override;
     [[nodiscard]] result<void> become_link(std::string_view target) noexcept override;
@@ -96,6 +97,7 @@ public:
     [[nodiscard]] result<std::vector<std::byte>> security_as_of(const metadata& status) noexcept override;
     [[nodiscard]] result<void> set_security(std::span<const std::byte> descriptor) noexcept override;
     [[nodiscard]] result<std::unique_ptr<directory_listing>> list() noexcept override;
+    [[nodiscard]] result<name_identity> identity_of(std::string_view name) noexcept override;
 
     /// Returns the descriptor that names it.
     [[nodiscard]] const io::handle& held() const noexcept {

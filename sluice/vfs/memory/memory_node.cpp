@@ -14,6 +14,14 @@
 namespace sluice::vfs {
 namespace {
 
+[[nodiscard]] file_key key_of(const memory_file& file) noexcept {
+    return {.image = file.status.volume, .volume = file.status.volume, .file = file.status.id, .stream = 0};
+}
+
+[[nodiscard]] name_identity identity_in(const memory_file& file) noexcept {
+    return {.key = key_of(file), .changed = file.status.changed};
+}
+
 class memory_listing final : public directory_listing {
 public:
     memory_listing(memory_tree& tree, memory_entry_ptr directory)
@@ -137,6 +145,8 @@ public:
 
     [[nodiscard]] result<void> rename(std::string_view path, when_taken taken) noexcept override;
     [[nodiscard]] result<void> link(std::string_view path, when_taken taken) noexcept override;
+    [[nodiscard]] result<name_place> place() noexcept override;
+    [[nodiscard]] result<name_identity> identity_of(std::string_view name) noexcept override;
     [[nodiscard]] result<void> remove() noexcept override;
     [[nodiscard]] result<std::string> read_link() noexcept override;
     [[nodiscard]] result<void> become_link(std::string_view target) noexcept override;
@@ -195,8 +205,7 @@ private:
 
 file_key memory_node::key() const noexcept {
     const std::scoped_lock guard(tree_.mutex);
-    file_key found{
-        .image = file_->status.volume, .volume = file_->status.volume, .file = file_->status.id, .stream = 0};
+    file_key found = key_of(*file_);
     if (stream_ == nullptr) return found;
     found.stream = stream_number(stream_->name);
     return found;
@@ -424,6 +433,21 @@ result<void> memory_node::link(std::string_view path, when_taken taken) noexcept
     (void)tree_.add(*there->directory, there->name, file_);
     tree_.touch(*file_, false);
     return {};
+}
+
+result<name_place> memory_node::place() noexcept {
+    const std::scoped_lock guard(tree_.mutex);
+    if (stream_ != nullptr) return failure({EOPNOTSUPP, "find the name"});
+    if (entry_->parent == nullptr) return failure({path_of(*entry_).empty() ? EBUSY : ENOENT, "find the name"});
+    return name_place{
+        .directory = key_of(*entry_->parent), .name = entry_->name, .identity = identity_in(*file_)};
+}
+
+result<name_identity> memory_node::identity_of(std::string_view name) noexcept {
+    const std::scoped_lock guard(tree_.mutex);
+    const auto found = file_->children.find(fold(name));
+    if (found == file_->children.end()) return failure({ENOENT, "identify"});
+    return identity_in(*found->second->file);
 }
 
 result<void> memory_node::remove() noexcept {

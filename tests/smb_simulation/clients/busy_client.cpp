@@ -163,8 +163,7 @@ io::task<bool> busy_channel::flush_and_wait() {
 }
 
 io::task<void> busy_channel::act() {
-    for (unsigned done = 0; done != client_.how_.requests and complaint_.empty() and not logged_off_;
-         ++done) {
+    for (unsigned done = 0; done != client_.how_.requests and problem_.empty() and not logged_off_; ++done) {
         put_acknowledgements();
         if (credits_ > 4) put_one();
         io::task<bool> sending = send();
@@ -185,7 +184,7 @@ io::task<void> busy_channel::act() {
 // A polite client leaves only after all requests have been answered, on all channels.
 io::task<void> busy_channel::end() {
     const bool is_orderly = client_.how_.is_polite or random_.below(3) == 0;
-    while (is_orderly and hears_ and not is_cut_ and complaint_.empty()) {
+    while (is_orderly and hears_ and not is_cut_ and problem_.empty()) {
         if (awaited_ == 0 and acknowledgements_.empty() and client_.done_ == client_.channels_.size()) break;
         if (not waiting_.empty()) put_cancels();
         io::task<bool> waiting = flush_and_wait();
@@ -404,10 +403,10 @@ io::task<void> busy_client::live() {
     co_await living.join();
 }
 
-std::string busy_client::complaint() const {
+std::string busy_client::problem() const {
     std::string all;
     for (const auto& each : channels_)
-        all += each->complaint();
+        all += each->problem();
     return all;
 }
 

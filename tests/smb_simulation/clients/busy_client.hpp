@@ -24,7 +24,7 @@ public:
     /// replies until all channels of the client have done so. Suspends.
     [[nodiscard]] io::task<void> live();
 
-    using simulated_client::complaint;
+    using simulated_client::problem;
     [[nodiscard]] unsigned successes() const noexcept { return successes_; }
     /// Notifies the channel that another channel is done.
     void notify() noexcept;
@@ -101,7 +101,7 @@ public:
     /// Runs the client on all channels. Suspends.
     [[nodiscard]] io::task<void> live();
 
-    [[nodiscard]] std::string complaint() const;
+    [[nodiscard]] std::string problem() const;
     [[nodiscard]] unsigned successes() const;
 
 private:

@@ -51,7 +51,7 @@ compliant_client::compliant_client(world& where, std::vector<wire::signing_algor
 compliant_client::~compliant_client() {
     if (socket_.is_valid()) close_connection();
     world_.run();
-    EXPECT_EQ(complaint(), "");
+    EXPECT_EQ(problem(), "");
 }
 
 void compliant_client::adjust(wire::header& header) {

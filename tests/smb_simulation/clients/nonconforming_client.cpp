@@ -81,7 +81,7 @@ wire::file_id nonconforming_client::some_file() {
 io::task<void> nonconforming_client::live() {
     io::task<void> living = live_once();
     co_await std::move(living);
-    if (not how_.dial or not complaint_.empty()) co_return;
+    if (not how_.dial or not problem_.empty()) co_return;
     // Some come back too late: a durable handle is kept for a minute.
     const deadline away(std::chrono::seconds(random_.below(4) == 0 ? 61 : random_.below(30)));
     (void)co_await io::co_sleep(loop_, away);
@@ -114,7 +114,7 @@ io::task<void> nonconforming_client::live_once() {
 }
 
 io::task<void> nonconforming_client::hear_out() {
-    while (complaint_.empty() and awaited_ > async_ids_.size()) {
+    while (problem_.empty() and awaited_ > async_ids_.size()) {
         io::task<bool> sending = send();  // breaks are answered in the meantime
         if (not co_await std::move(sending)) co_return;
         io::task<bool> taking = take_reply();
@@ -123,8 +123,8 @@ io::task<void> nonconforming_client::hear_out() {
 }
 
 io::task<void> nonconforming_client::act() {
-    for (unsigned done = 0; done < how_.requests and complaint_.empty(); ++done) {
-        while (credits_ < 4 and complaint_.empty()) {
+    for (unsigned done = 0; done < how_.requests and problem_.empty(); ++done) {
+        while (credits_ < 4 and problem_.empty()) {
             // Others may hold the files that our requests wait for: a client that would wait
             // forever disconnects instead.
             if (awaited_ == 0 or awaited_ <= async_ids_.size()) co_return;
@@ -280,7 +280,7 @@ void nonconforming_client::put_acknowledgement(const wire::message_view& notific
     if (credits_ == 0 or random_.below(3) == 0) return;
     const auto broken = wire::decode_oplock_break_reply(notification);
     if (not broken) {
-        complaint_ = "a break that cannot be decoded";
+        problem_ = "a break that cannot be decoded";
         return;
     }
     if (const auto* lease = std::get_if<wire::lease_break_notification>(&broken->sent)) {

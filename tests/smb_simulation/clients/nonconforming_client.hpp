@@ -43,7 +43,7 @@ public:
     [[nodiscard]] unsigned successes() const noexcept { return successes_; }
     /// Returns the number of durable handles that were reconnected in the next life.
     [[nodiscard]] unsigned reclaimed() const noexcept { return reclaimed_; }
-    using simulated_client::complaint;
+    using simulated_client::problem;
 
 private:
     void take_message(const smb::wire::message_view& message) override;

@@ -138,7 +138,7 @@ void scripted_client::take_message(const wire::message_view& message) {
         return;
     }
     const bool is_first = statuses_.emplace(header.message_id, header.status).second;
-    if (not is_first) complaint_ = "a second final reply";
+    if (not is_first) problem_ = "a second final reply";
     async_ids_.erase(header.message_id);
     last_message_.assign(message.bytes().begin(), message.bytes().end());
     if (header.command != command::create or header.status != nt_status::success) return;

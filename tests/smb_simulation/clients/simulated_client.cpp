@@ -139,7 +139,7 @@ io::task<bool> simulated_client::take_reply() {
     if (not co_await std::move(taking)) co_return false;
     const auto length = wire::decode_frame_prefix(prefix, wire::frame_bytes_max);
     if (not length) {
-        complaint_ = "a frame without a length";
+        problem_ = "a frame without a length";
         co_return false;
     }
     received_.resize(*length);
@@ -153,7 +153,7 @@ bool simulated_client::take_apart() {
     while (not reader.done()) {
         const auto message = reader.next();
         if (not message) {
-            complaint_ = "a reply that cannot be decoded";
+            problem_ = "a reply that cannot be decoded";
             return false;
         }
         account(message->header());
@@ -163,16 +163,16 @@ bool simulated_client::take_apart() {
 }
 
 void simulated_client::account(const wire::header& header) {
-    if (not wire::has(header.flags, wire::header_flags::response)) complaint_ = "a request from the server";
+    if (not wire::has(header.flags, wire::header_flags::response)) problem_ = "a request from the server";
     if (header.message_id == ~std::uint64_t{0}) {
-        if (header.command != command::oplock_break) complaint_ = "a notification that is not a break";
+        if (header.command != command::oplock_break) problem_ = "a notification that is not a break";
         return;
     }
-    if (header.message_id >= next_message_id_) complaint_ = "a reply without a request";
+    if (header.message_id >= next_message_id_) problem_ = "a reply without a request";
     credits_ += header.credits;
     if (header.status == wire::nt_status::pending) return;
     if (awaited_ == 0)
-        complaint_ = "more replies than requests";
+        problem_ = "more replies than requests";
     else
         --awaited_;
 }

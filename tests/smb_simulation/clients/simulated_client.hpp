@@ -41,7 +41,7 @@ public:
     simulated_client& operator=(const simulated_client&) = delete;
 
     /// Returns the first violation of the protocol by the server; empty if there was none.
-    [[nodiscard]] const std::string& complaint() const noexcept { return complaint_; }
+    [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
 protected:
     ~simulated_client() = default;
@@ -117,7 +117,7 @@ protected:
     smb::auth::preauth_integrity preauth_;     // state of the negotiation
     bool is_related_ = false;                  // the next request is related to the previous one
     std::optional<smb::auth::signer> signer_;  // signs requests, except compounds
-    std::string complaint_;
+    std::string problem_;
     std::uint64_t bytes_taken_ = 0;                    // on this connection
     std::uint64_t bytes_read_ = 0;                     // upper bound, by the read in flight
     smb::auth::secret_bytes<16> session_signing_key_;  // the key of the session; signs a bind

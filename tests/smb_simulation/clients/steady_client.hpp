@@ -43,7 +43,7 @@ public:
           new_name_(smb::wire::utf16_of(used.directory + "\\new " + used.name).value()),
           directory_name_(smb::wire::utf16_of(used.directory).value()) {}
 
-    using simulated_client::complaint;
+    using simulated_client::problem;
 
     /// Logs on, and opens the file.
     io::task<bool> begin() {

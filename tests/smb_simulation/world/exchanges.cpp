@@ -141,7 +141,7 @@ void exchanges::received(std::size_t connection, const wire::message_view& messa
     }
     if (header.status == nt_status::pending) {
         if (not connections_[connection].unanswered.contains(header.message_id))
-            complain("an interim reply to a request that waits for none", connection);
+            record_problem("an interim reply to a request that waits for none", connection);
         return;
     }
     ++replies_;
@@ -154,7 +154,7 @@ void exchanges::take_final(std::size_t number, const wire::message_view& message
     const wire::header& header = message.header();
     auto asked = connections_[number].unanswered.extract(header.message_id);
     if (not asked) {
-        complain("a second final reply to request " + std::to_string(header.message_id), number);
+        record_problem("a second final reply to request " + std::to_string(header.message_id), number);
         return;
     }
     const seen_request& request = asked.mapped();
@@ -171,7 +171,7 @@ void exchanges::take_break(std::size_t number, const wire::message_view& message
                            std::uint64_t end_offset) {
     const auto sent = wire::decode_oplock_break_reply(message);
     if (not sent) {
-        complain("a break that cannot be decoded", number);
+        record_problem("a break that cannot be decoded", number);
         return;
     }
     seen_break seen{.connection = number,
@@ -217,7 +217,7 @@ void exchanges::closed(std::size_t number, bool by_server) {
 
 void exchanges::expect_all_answered(std::size_t connection) {
     for (const auto& [id, request] : connections_[connection].unanswered)
-        complain(std::string(wire::name_of(request.command)) + " has no final reply", connection);
+        record_problem(std::string(wire::name_of(request.command)) + " has no final reply", connection);
 }
 
 std::string exchanges::verdict() {

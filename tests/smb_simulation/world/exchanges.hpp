@@ -157,7 +157,7 @@ private:
     void take_final(std::size_t number, const smb::wire::message_view& message);
     void take_break(std::size_t number, const smb::wire::message_view& message, std::uint64_t begin_offset,
                     std::uint64_t end_offset);
-    void complain(std::string text, std::size_t connection) {
+    void record_problem(std::string text, std::size_t connection) {
         own_.push_back({std::move(text), {connection}});
     }
 

@@ -99,7 +99,7 @@ io::task<void> loops_world::stop_when(smb::server::one_shot_event<bool>& ended,
 // They still close files, which posts to the first loop.
 void loops_world::wait_for_workers() {
     const auto is_busy = [](const auto& each) {
-        return each->figures().queued != 0 or each->figures().running != 0;
+        return each->statistics().queued != 0 or each->statistics().running != 0;
     };
     while (std::ranges::any_of(workers_, is_busy))
         loop_scheduler::block_here(std::chrono::milliseconds(1));
@@ -187,7 +187,7 @@ void loops_world::replace_shares(bool changes) {
 std::uint64_t loops_world::offloaded_calls() const noexcept {
     std::uint64_t all = 0;
     for (const auto& each : workers_)
-        all += each->figures().completed;
+        all += each->statistics().completed;
     return all;
 }
 

@@ -97,10 +97,10 @@ run_outcome run_at_random(std::uint64_t seed, mutation fault) {
                     .verdict = seen.verdict()};
     for (const auto& client : busy) {
         all.successes += client->successes();
-        if (not client->complaint().empty()) all.verdict += client->complaint() + "\n";
+        if (not client->problem().empty()) all.verdict += client->problem() + "\n";
     }
     for (const auto& client : unruly)
-        if (not client->complaint().empty()) all.verdict += client->complaint() + "\n";
+        if (not client->problem().empty()) all.verdict += client->problem() + "\n";
     return all;
 }
 

@@ -29,7 +29,7 @@ public:
     [[nodiscard]] bool withdraw(io::queued_call& one) noexcept override {
         return std::erase_if(queue_, [&](const waiting_call& each) { return each.which == &one; }) != 0;
     }
-    [[nodiscard]] io::call_figures figures() const noexcept override {
+    [[nodiscard]] io::call_statistics statistics() const noexcept override {
         return {.queued = queue_.size(), .running = running_, .completed = completed_};
     }
 

@@ -152,6 +152,10 @@ public:
     [[nodiscard]] result<void> link(std::string_view path, when_taken taken) noexcept override {
         return slowly().names()->link(path, taken);
     }
+    [[nodiscard]] result<name_place> place() noexcept override { return slowly().names()->place(); }
+    [[nodiscard]] result<name_identity> identity_of(std::string_view name) noexcept override {
+        return slowly().children()->identity_of(name);
+    }
     [[nodiscard]] result<void> remove() noexcept override { return slowly().names()->remove(); }
     [[nodiscard]] result<short_name> alternate_name() noexcept override {
         return slowly().names()->alternate_name();
@@ -229,6 +233,10 @@ public:
                                                               change_listener& listener) noexcept override {
         slowness_.block();
         return inner_.watch(static_cast<slow_node&>(directory).inner(), recursive, listener);
+    }
+    [[nodiscard]] bool reports_all_changes(node& directory) noexcept override {
+        slowness_.block();
+        return inner_.reports_all_changes(static_cast<slow_node&>(directory).inner());
     }
     [[nodiscard]] io::task<bool> co_changed() noexcept override { return inner_.co_changed(); }
     void deliver() noexcept override {

@@ -11,7 +11,7 @@
 #include "sluice/base/case_fold.hpp"
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
 #include "sluice/io/task/task_group.hpp"
-#include "sluice/smb/auth/cipher/nonce_witness.hpp"
+#include "sluice/smb/auth/cipher/nonce_observer.hpp"
 #include "sluice/smb/server/report/silent_log_testing.hpp"
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/server/session/user_database.hpp"
@@ -42,11 +42,11 @@ public:
 /// Expects that no nonce is used twice under one key, by server or clients. Only one at a time: a
 /// second one ends the check, because its world may have the same secrets. Thread safety: any
 /// thread.
-class nonce_registry final : public smb::auth::nonce_witness {
+class nonce_registry final : public smb::auth::nonce_observer {
 public:
-    nonce_registry() { smb::auth::set_nonce_witness(count_++ == 0 ? this : nullptr); }
+    nonce_registry() { smb::auth::set_nonce_observer(count_++ == 0 ? this : nullptr); }
     ~nonce_registry() {
-        smb::auth::set_nonce_witness(nullptr);
+        smb::auth::set_nonce_observer(nullptr);
         --count_;
     }
     nonce_registry(const nonce_registry&) = delete;

@@ -55,7 +55,7 @@ opened_image::opened_image(const image_name& name, image_use use, const image_op
 }
 
 fat::geometry opened_image::shape() {
-    const auto verdict = fat::judge_boot_sector(volume());
+    const auto verdict = fat::assess_boot_sector(volume());
     if (not verdict) fail(fmt::format("{}: {}", path_, verdict.error()));
     const auto rejection = rejection_of(*verdict, path_);
     if (not rejection) return verdict->shape;

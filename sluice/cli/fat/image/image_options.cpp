@@ -45,7 +45,7 @@ std::optional<fat::time_zone> zone_of(std::string_view text) {
     return fat::time_zone::fixed(text[0] == '-' ? -offset : offset);
 }
 
-std::string complaint_about_zone(const std::string& text) {
+std::string validate_time_zone(const std::string& text) {
     return zone_of(text) ? "" : "use host, utc, or an offset as in +05:30";
 }
 
@@ -55,7 +55,7 @@ const fat::code_page* page_of(std::string_view name) {
     return found == pages.end() ? nullptr : &found->second;
 }
 
-std::string complaint_about_page(const std::string& name) {
+std::string validate_code_page(const std::string& name) {
     const fat::code_page* const page = page_of(name);
     if (page == nullptr) return "use ascii, 437, 850, 852, 866, 1252, 932, 936, 949, or 950";
     return fat::is_available(*page) ? "" : "use another one, which iconv(3) on this system supports";
@@ -69,12 +69,12 @@ std::expected<fat::mount_options, std::string> mount_options_of(const image_opti
         return std::unexpected(fmt::format("invalid value '{}' for {}: {}", value, name, rule));
     };
     if (not options.code_page.empty()) {
-        if (const std::string rule = complaint_about_page(options.code_page); not rule.empty())
+        if (const std::string rule = validate_code_page(options.code_page); not rule.empty())
             return refuse(options.code_page, "code-page", rule);
         made.page = *page_of(options.code_page);
     }
     const auto zone = zone_of(options.time_zone);
-    if (not zone) return refuse(options.time_zone, "time-zone", complaint_about_zone(options.time_zone));
+    if (not zone) return refuse(options.time_zone, "time-zone", validate_time_zone(options.time_zone));
     made.zone = *zone;
     return made;
 }
@@ -98,7 +98,7 @@ void add_code_page_option(command_syntax command, image_options& options) {
             "--code-page", options.code_page,
             "code page of short names: ascii, 437, 850, 852, 866, 1252, 932, 936, 949, 950 [default: 437]")
         .value_name("PAGE")
-        .check(complaint_about_page)
+        .check(validate_code_page)
         .group("Files");
 }
 
@@ -107,7 +107,7 @@ void add_time_zone_option(command_syntax command, image_options& options) {
         .add_option("--time-zone", options.time_zone,
                     "time zone of timestamps: host, utc, +HH:MM [default: host]")
         .value_name("ZONE")
-        .check(complaint_about_zone)
+        .check(validate_time_zone)
         .group("Files");
 }
 

@@ -61,7 +61,7 @@ using opened_volume = std::expected<std::shared_ptr<vfs::volume>, std::string>;
     auto image = image_stack::open(name, is_read_only ? image_use::read : image_use::write, options);
     if (not image) return std::unexpected(image.error().message);
     below->image = *std::move(image);
-    const auto verdict = fat::judge_boot_sector(below->image->volume());
+    const auto verdict = fat::assess_boot_sector(below->image->volume());
     if (not verdict) return refuse(verdict.error());
     if (auto rejection = rejection_of(*verdict, name.file)) return std::unexpected(*std::move(rejection));
     auto how = mount_options_of(options);

@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "sluice/base/random.hpp"
-#include "sluice/cli/complaint.hpp"
+#include "sluice/cli/message.hpp"
 #include "sluice/fat/codec/boot_sector.hpp"
 #include "sluice/fat/codec/table_entry.hpp"
 #include "sluice/fat/engine/allocation_table.hpp"

@@ -5,7 +5,7 @@
 #include <ctime>
 
 #include "sluice/base/random.hpp"
-#include "sluice/cli/complaint.hpp"
+#include "sluice/cli/message.hpp"
 #include "sluice/cli/status/time_text.hpp"
 #include "sluice/io/path/file_status.hpp"
 

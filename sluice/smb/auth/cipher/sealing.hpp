@@ -8,8 +8,8 @@
 #include "sluice/base/random.hpp"
 #include "sluice/base/result.hpp"
 #include "sluice/smb/auth/cipher/gcm.hpp"
+#include "sluice/smb/auth/cipher/nonce_observer.hpp"
 #include "sluice/smb/auth/cipher/nonce_sequence.hpp"
-#include "sluice/smb/auth/cipher/nonce_witness.hpp"
 #include "sluice/smb/auth/key_derivation.hpp"
 
 namespace sluice::smb::auth {

@@ -9,7 +9,7 @@
 #include "sluice/base/bytes.hpp"
 #include "sluice/base/result.hpp"
 #include "sluice/smb/auth/cipher/gcm.hpp"
-#include "sluice/smb/auth/cipher/nonce_witness.hpp"
+#include "sluice/smb/auth/cipher/nonce_observer.hpp"
 #include "sluice/smb/auth/cipher/used_message_ids.hpp"
 #include "sluice/smb/auth/hmac.hpp"
 #include "sluice/smb/auth/secret.hpp"

@@ -95,7 +95,7 @@ struct reply_contexts {
     return nt_status::success;
 }
 
-void settle(connection& with, dialect chosen, const wire::negotiate_args& args) {
+void agree_on(connection& with, dialect chosen, const wire::negotiate_args& args) {
     negotiated& agreed = with.agreed;
     agreed.dialect = chosen;
     agreed.client = args.client_guid;
@@ -146,7 +146,7 @@ io::task<nt_status> serve_negotiate(request& r) {
     if (not chosen) co_return nt_status::not_supported;
 
     reply_contexts made;
-    settle(with, *chosen, *args);
+    agree_on(with, *chosen, *args);
     if (*chosen == dialect::smb_3_1_1) {
         const nt_status refused = choose_algorithms(with, *args, made);
         if (refused != nt_status::success) {

@@ -84,7 +84,7 @@ bool byte_range_locks::try_lock(const lock& wanted) {
     sync::range_guard guard = ranges_.try_lock(args_of(wanted));
     if (not guard) return false;
     keep(wanted, std::move(guard));
-    if (peers_ == nullptr or settle(bytes_at(wanted.where))) return true;
+    if (peers_ == nullptr or publish_to_peers(bytes_at(wanted.where))) return true;
     drop(wanted);
     return false;
 }
@@ -98,7 +98,7 @@ void byte_range_locks::drop(const lock& taken) noexcept {
     held.erase(found);
     --held_count_;
     publish();
-    (void)settle(bytes_at(taken.where));
+    (void)publish_to_peers(bytes_at(taken.where));
 }
 
 bool byte_range_locks::try_lock_all(std::span<const lock> wanted) {
@@ -109,8 +109,8 @@ bool byte_range_locks::try_lock_all(std::span<const lock> wanted) {
     if (not ranges_.try_lock_all(args, guards)) return false;
     for (std::size_t i = 0; i != wanted.size(); ++i)
         keep(wanted[i], std::move(guards[i]));
-    const auto is_settled = [this](const lock& one) { return settle(bytes_at(one.where)); };
-    if (peers_ == nullptr or std::ranges::all_of(wanted, is_settled)) return true;
+    const auto is_published = [this](const lock& one) { return publish_to_peers(bytes_at(one.where)); };
+    if (peers_ == nullptr or std::ranges::all_of(wanted, is_published)) return true;
     for (const lock& one : wanted)
         drop(one);
     return false;
@@ -141,7 +141,7 @@ bool byte_range_locks::unlock(const open& owner, range where) noexcept {
     held.erase(first);
     --held_count_;
     publish();
-    if (peers_ != nullptr) (void)settle(bytes_at(where));
+    if (peers_ != nullptr) (void)publish_to_peers(bytes_at(where));
     serve_waiters(bytes_at(where));
     return true;
 }
@@ -165,7 +165,7 @@ void byte_range_locks::release_all(const open& owner) noexcept {
     publish();
     opens_.erase(of);
     for (const range& where : freed)
-        (void)settle(bytes_at(where));
+        (void)publish_to_peers(bytes_at(where));
     serve_waiters(sync::byte_range::whole());
 }
 
@@ -200,7 +200,7 @@ bool byte_range_locks::allows_write(const open& who, range where) noexcept {
 // Publishes the current locks of a range to other servers. Returns false if some of their locks
 // conflict. Several segments are not set in one step: if two servers request parts of them at the
 // same time, both may be refused.
-bool byte_range_locks::settle(const sync::byte_range& where) noexcept {
+bool byte_range_locks::publish_to_peers(const sync::byte_range& where) noexcept {
     if (where.is_empty()) return true;
     return std::ranges::all_of(segments_of(ranges_, as_other_servers_see(where)),
                                [this](const segment& one) { return peers_->lock(one.where, one.lock); });

@@ -135,7 +135,7 @@ private:
     [[nodiscard]] static sync::lock_args args_of(const lock& wanted) noexcept;
     void keep(const lock& taken, sync::range_guard&& guard);
     void drop(const lock& taken) noexcept;
-    [[nodiscard]] bool settle(const sync::byte_range& where) noexcept;
+    [[nodiscard]] bool publish_to_peers(const sync::byte_range& where) noexcept;
     // Called after each change of `held_count_` or `peers_`. release: pairs with has_any().
     void publish() noexcept {
         has_any_.store(held_count_ != 0 or peers_ != nullptr, std::memory_order_release);

@@ -259,7 +259,7 @@ bool decided_breaks::end_opens(server_context& host, const decision& of) noexcep
 }
 
 // Returns whether opens have ended.
-bool decided_breaks::settle(server_context& host, decision& one) noexcept {
+bool decided_breaks::send_or_end(server_context& host, decision& one) noexcept {
     bool has_ended_any = false;
     std::shared_ptr<session> via = reachable(one.opens);
     const auto is_left = [](const auto& each) { return not each->has_ended(); };
@@ -304,7 +304,7 @@ bool decided_breaks::send(server_context& host) noexcept {
     outermost_ = this;
     for (std::size_t i = 0; i != decided_.size(); ++i) {
         decision one = std::move(decided_[i]);  // the list may grow
-        has_ended_any |= settle(host, one);
+        has_ended_any |= send_or_end(host, one);
     }
     ENSURE(std::exchange(outermost_, nullptr) == this, "the outermost call sends all breaks");
     decided_.clear();

@@ -57,7 +57,7 @@ private:
     void add_notice(const file_section& held, server_context& host, const std::shared_ptr<lease>& of,
                     const break_notice& notice);
     [[nodiscard]] static decision describe(const file_section& held, const std::shared_ptr<lease>& of);
-    [[nodiscard]] static bool settle(server_context& host, decision& one) noexcept;
+    [[nodiscard]] static bool send_or_end(server_context& host, decision& one) noexcept;
     [[nodiscard]] static bool end_opens(server_context& host, const decision& of) noexcept;
 
     static inline thread_local constinit decided_breaks* outermost_ = nullptr;

@@ -80,14 +80,14 @@ result<short_name_tables::scanned> short_name_tables::scan(const io::handle& dir
                                                            const io::file_status& status,
                                                            const table_ptr& before) {
     scanned found{.record = load_record(directory), .table = nullptr};
-    constexpr auto settled_after = std::chrono::milliseconds(100);
-    const bool is_settled = std::chrono::system_clock::now() - status.changed > settled_after;
+    constexpr auto unambiguous_after = std::chrono::milliseconds(100);
+    const bool is_unambiguous = std::chrono::system_clock::now() - status.changed > unambiguous_after;
     auto computed = compute(directory, found.record, before);
     if (not computed) return failure(computed.error());
     found.table = *std::move(computed);
     hold({.id = {.device = status.device, .inode = status.inode},
           .changed = status.changed,
-          .is_settled = is_settled,
+          .is_unambiguous = is_unambiguous,
           .table = found.table});
     return found;
 }
@@ -104,7 +104,7 @@ result<short_name_tables::table_ptr> short_name_tables::of(const io::handle& dir
             held != tables_.end()) {
             std::rotate(tables_.begin(), held, held + 1);
             before = tables_.front().table;
-            if (tables_.front().is_settled and tables_.front().changed == status->changed) return before;
+            if (tables_.front().is_unambiguous and tables_.front().changed == status->changed) return before;
         }
     }
     const auto found = scan(directory, *status, before);

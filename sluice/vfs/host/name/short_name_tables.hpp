@@ -74,7 +74,7 @@ private:
     struct held_table {
         directory_id id;
         io::file_status::time_point changed{};
-        bool is_settled = false;
+        bool is_unambiguous = false;
         table_ptr table;
     };
     using table_list = std::vector<held_table>;  // the most recently used first

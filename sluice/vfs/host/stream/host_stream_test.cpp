@@ -113,9 +113,9 @@ TEST_F(host_streams, are_limited_in_number) {
 
 TEST_F(host_streams, never_grow_out_of_their_attribute_on_a_loop) {
     const auto one = stream("f", "s");
-    ASSERT_EQ(volume->domain().figures().threads, 0U);
+    ASSERT_EQ(volume->domain().statistics().threads, 0U);
     ASSERT_EQ(code(write(*one, "small")), 0);
-    EXPECT_EQ(volume->domain().figures().threads, 1U) << "the attributes may be full";
+    EXPECT_EQ(volume->domain().statistics().threads, 1U) << "the attributes may be full";
 }
 
 TEST_F(host_streams, are_pinned_in_their_file_once_they_are_large) {

@@ -192,7 +192,8 @@ void stream_check::check_copy(const walked_entry& at) {
         return report_(shown(at.path) + ": copied, and not changed since");
     }
     streams.has_own = true;
-    settle(result_.restored, shown(at.path) + ": restored", [&] { return claim(at, found->first); });
+    repair_or_report(result_.restored, shown(at.path) + ": restored",
+                     [&] { return claim(at, found->first); });
 }
 
 // The streams become those of this file. A further copy still refers to them.
@@ -262,8 +263,8 @@ void stream_check::check_nested(const io::path_handle& store, const std::string&
         return report_(what + ": " + std::string(stream_store_name) +
                        " has streams of this ID, too; only those are used");
     }
-    settle(result_.nested, what + ": in a nested directory",
-           [&] { return move_to_root(*from, group, each.id); });
+    repair_or_report(result_.nested, what + ": in a nested directory",
+                     [&] { return move_to_root(*from, group, each.id); });
 }
 
 stream_check::repair stream_check::move_to_root(const io::path_handle& from, std::string_view group,
@@ -286,21 +287,22 @@ void stream_check::check_directories() {
     for (const auto& [id, each] : stored_) {
         const std::string name = "lost/" + id.text();
         if (each.is_being_removed)
-            settle(result_.due, name + ": not removed completely", [&] { return remove_lost(id, true); });
+            repair_or_report(result_.due, name + ": not removed completely",
+                             [&] { return remove_lost(id, true); });
         // One that a file refers to is found there, unless there is another one.
         if (not each.is_lost or (each.is_referenced and not each.is_in_group)) continue;
         ++result_.lost;
         if (options_.now - each.lost_since < options_.lost_kept) continue;
-        settle(result_.due, name + ": without a file for too long",
-               [&] { return may_remove() ? remove_lost(id, false) : refusal(); });
+        repair_or_report(result_.due, name + ": without a file for too long",
+                         [&] { return may_remove() ? remove_lost(id, false) : refusal(); });
     }
 }
 
 void stream_check::retire_unreferenced() {
     for (const auto& [id, each] : stored_)
         if (each.is_in_group and not each.is_referenced and not is_new(id))
-            settle(result_.unreferenced, id.text() + ": streams without a file",
-                   [&] { return may_remove() ? retire(id) : refusal(); });
+            repair_or_report(result_.unreferenced, id.text() + ": streams without a file",
+                             [&] { return may_remove() ? retire(id) : refusal(); });
 }
 
 stream_check::repair stream_check::refusal() {
@@ -351,7 +353,7 @@ stream_check::repair stream_check::remove_lost(const stream_id& id, bool is_bein
 // --- reports
 
 template <class Repair>
-void stream_check::settle(std::uint64_t& problem, const std::string& what, Repair attempt) {
+void stream_check::repair_or_report(std::uint64_t& problem, const std::string& what, Repair attempt) {
     if (not options_.repairs) {
         ++problem;
         return report_(what);

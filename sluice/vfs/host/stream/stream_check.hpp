@@ -109,7 +109,7 @@ private:
     }
     /// Counts a problem, and repairs it if requested.
     template <class Repair>
-    void settle(std::uint64_t& problem, const std::string& what, Repair attempt);
+    void repair_or_report(std::uint64_t& problem, const std::string& what, Repair attempt);
     void record_unreadable(const std::string& path, const error& why);
     void record_stray(const std::string& path);
     [[nodiscard]] static std::string shown(const std::string& path);

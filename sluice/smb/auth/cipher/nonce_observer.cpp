@@ -1,4 +1,4 @@
-#include "sluice/smb/auth/cipher/nonce_witness.hpp"
+#include "sluice/smb/auth/cipher/nonce_observer.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -11,12 +11,12 @@ namespace sluice::smb::auth {
 namespace {
 
 // A global variable instead of a constructor parameter, so that a simulation observes every signer.
-std::atomic<nonce_witness*> witness{nullptr};
+std::atomic<nonce_observer*> installed{nullptr};
 
 }  // namespace
 
-void set_nonce_witness(nonce_witness* seen_by) noexcept {
-    witness.store(seen_by, std::memory_order_release);  // pairs with report_nonce()
+void set_nonce_observer(nonce_observer* seen_by) noexcept {
+    installed.store(seen_by, std::memory_order_release);  // pairs with report_nonce()
 }
 
 key_fingerprint fingerprint_of(bytes_view key, std::uint16_t algorithm) noexcept {
@@ -32,8 +32,8 @@ key_fingerprint fingerprint_of(bytes_view key, std::uint16_t algorithm) noexcept
 namespace detail {
 
 void report_nonce(const key_fingerprint& key, bytes_view nonce) noexcept {
-    // Pairs with set_nonce_witness().
-    nonce_witness* const present = witness.load(std::memory_order_acquire);
+    // Pairs with set_nonce_observer().
+    nonce_observer* const present = installed.load(std::memory_order_acquire);
     if (present != nullptr) present->used(key, nonce);
 }
 

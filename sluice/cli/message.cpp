@@ -1,4 +1,4 @@
-#include "sluice/cli/complaint.hpp"
+#include "sluice/cli/message.hpp"
 
 #include <cstdio>
 #include <utility>
@@ -28,7 +28,7 @@ void set_command_of_messages(std::string command) {
     command_of_messages() = std::move(command);
 }
 
-void complain(std::string_view why) {
+void print_error(std::string_view why) {
     print_line(": ", why);
 }
 
@@ -45,7 +45,7 @@ std::string reason_of(const error& why) {
 }
 
 void fail(std::string_view why) {
-    complain(why);
+    print_error(why);
     leave(exit_code::failure);
 }
 

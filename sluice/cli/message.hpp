@@ -21,7 +21,7 @@ namespace sluice::cli {
 void set_command_of_messages(std::string command);
 
 /// Prints the reason why something has failed.
-void complain(std::string_view why);
+void print_error(std::string_view why);
 /// Prints a problem that does not change the exit status.
 void warn(std::string_view why);
 

@@ -11,20 +11,20 @@ namespace sluice::smb::auth {
 using key_fingerprint = std::array<std::byte, 8>;
 
 /// An observer of every nonce with which this process signs a message by AES-GMAC, or encrypts one.
-/// A simulation checks that none is used twice. A server has no witness.
-class nonce_witness {
+/// A simulation checks that none is used twice. A server has no observer.
+class nonce_observer {
 public:
     /// Thread safety: called by all threads that sign or encrypt.
     virtual void used(const key_fingerprint& key, bytes_view nonce) noexcept = 0;
 
 protected:
-    ~nonce_witness() = default;
+    ~nonce_observer() = default;
 };
 
-/// Replaces the witness; null removes it. Must not be called while a message is signed or
+/// Replaces the observer; null removes it. Must not be called while a message is signed or
 /// encrypted.
 /// Lifetime: the caller keeps it until it is replaced.
-void set_nonce_witness(nonce_witness* seen_by) noexcept;
+void set_nonce_observer(nonce_observer* seen_by) noexcept;
 
 /// Returns an identifier of the key for one algorithm. Allocates: nothing.
 [[nodiscard]] key_fingerprint fingerprint_of(bytes_view key, std::uint16_t algorithm) noexcept;
