@@ -62,11 +62,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     all_accounts accounts;
     predictable_secrets_for_simulation random(1);
     const simulated_clock clock;
-    ntlm_acceptor server(names, accounts, random, clock);
-    const auto first = ntlm::encode(ntlm::negotiate_message{.flags = 0xe2088297});
-    ENSURE(std::holds_alternative<step_continue>(server.step(first)));
-    const auto result = server.step(token);
-    if (const auto* const done = std::get_if<step_done>(&result)) ENSURE(done->is_anonymous);
+    // With extended session security, and without.
+    for (const std::uint32_t offered : {0xe2088297U, 0x00008201U}) {
+        ntlm_acceptor server(names, accounts, random, clock);
+        const auto first = ntlm::encode(ntlm::negotiate_message{.flags = offered});
+        ENSURE(std::holds_alternative<step_continue>(server.step(first)));
+        const auto result = server.step(token);
+        if (const auto* const done = std::get_if<step_done>(&result)) ENSURE(done->is_anonymous);
+    }
 
     const credentials who{.user = "user",
                           .domain = "",

@@ -13,6 +13,9 @@ import smbclient  # noqa: E402  (smbprotocol's own interface of that name, not S
 import smbclient.shutil  # noqa: E402
 import smbprotocol.exceptions as smb_errors  # noqa: E402
 from impacket import smb3structs  # noqa: E402
+from impacket.dcerpc.v5 import srvs, transport  # noqa: E402
+from impacket.dcerpc.v5.rpcrt import DCERPCException  # noqa: E402
+from impacket.ldap import ldaptypes  # noqa: E402
 from impacket.smbconnection import SessionError, SMBConnection  # noqa: E402
 from smbprotocol.change_notify import ChangeNotifyFlags, CompletionFilter, FileSystemWatcher  # noqa: E402
 from smbprotocol.connection import Connection, Dialects  # noqa: E402
@@ -200,6 +203,27 @@ class Impacket:
     def test_shares_are_listed(self):
         names = [share["shi1_netname"][:-1] for share in self.connect().listShares()]
         self.assertEqual(sorted(names), ["IPC$", "share"])
+
+    def test_the_descriptor_of_a_share_has_its_rights_and_cannot_be_set(self):
+        read_only = served.Server(self.program, self.directory, self.multiplexer, ("--read-only",))
+        with read_only:
+            for server, rights in ((self.server, 0x001f_01ff), (read_only, 0x0012_00a9)):
+                connection = SMBConnection("127.0.0.1", "127.0.0.1", sess_port=server.port)
+                connection.login(served.USER, served.PASSWORD)
+                pipe = transport.SMBTransport("127.0.0.1", filename=r"\srvsvc", smb_connection=connection)
+                calls = pipe.get_dce_rpc()
+                calls.connect()
+                calls.bind(srvs.MSRPC_UUID_SRVS)
+                share = srvs.hNetrShareGetInfo(calls, "share\0", 502)["InfoStruct"]["ShareInfo502"]
+                descriptor = ldaptypes.SR_SECURITY_DESCRIPTOR(data=b"".join(share["shi502_security_descriptor"]))
+                entries = [(entry["Ace"]["Sid"].formatCanonical(), entry["Ace"]["Mask"]["Mask"])
+                           for entry in descriptor["Dacl"]["Data"]]
+                self.assertEqual(entries, [("S-1-1-0", rights)])
+                comment = srvs.SHARE_INFO_1004()
+                comment["shi1004_remark"] = "changed\0"
+                with self.assertRaisesRegex(DCERPCException, "access_denied"):
+                    srvs.hNetrShareSetInfo(calls, "share\0", 1004, comment)
+                connection.close()
 
     def test_directories_are_created_listed_renamed_and_removed(self):
         connection = self.connect()

@@ -319,6 +319,25 @@ class TwoServersOnLoops(Peers):
         self.assertTrue(all(visits.values()), f"each client succeeded: {visits}")
 
 
+    def test_a_file_that_no_server_has_open_is_gone_when_its_close_is_answered(self):
+        left = []
+
+        def delete_files(who, client):
+            name = f"doomed-{who}"
+            for _ in range(200):
+                client.open(name, access=DELETE, disposition=CreateDisposition.FILE_CREATE,
+                            options=CreateOptions.FILE_DELETE_ON_CLOSE).close()
+                if (self.directory / name).exists():
+                    left.append(name)
+
+        threads = [threading.Thread(target=delete_files, args=each) for each in enumerate(self.clients)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+        self.assertEqual(left, [])
+
+
 @served.on_every_multiplexer
 class WithoutTheOption:
     """The results of the tests above if the option had no effect: they show that the tests can fail."""

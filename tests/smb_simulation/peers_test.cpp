@@ -145,6 +145,25 @@ TEST_F(peers, keep_a_file_pending_removal_until_they_have_closed_it) {
     EXPECT_EQ(create(), nt_status::success);
 }
 
+TEST_F(peers, that_have_closed_a_file_let_it_go_before_the_reply) {
+    wire::create_args doomed = compliant_client::for_everything();
+    doomed.options = wire::create_options::delete_on_close;
+    const wire::file_id file = client_->create("file", doomed).file;
+    EXPECT_EQ(close(file), nt_status::success);
+    EXPECT_FALSE(found());
+    EXPECT_EQ(other_.exclusive_claims, 1U);
+}
+
+// Not a success before it is known.
+TEST_F(peers, that_have_closed_a_file_leave_its_removal_to_fail_before_the_reply) {
+    wire::create_args doomed = compliant_client::for_everything();
+    doomed.options = wire::create_options::delete_on_close;
+    const wire::file_id file = client_->create("file", doomed).file;
+    ASSERT_TRUE(vfs::remove(**found()));
+    EXPECT_NE(close(file), nt_status::success);
+    EXPECT_EQ(other_.exclusive_claims, 1U);
+}
+
 TEST_F(peers, do_not_keep_a_file_pending_removal_when_the_server_ends) {
     wire::create_args doomed = compliant_client::for_everything();
     doomed.options = wire::create_options::delete_on_close;

@@ -94,9 +94,14 @@ step_result negotiator::wrap(step_result inner, const spnego::neg_token_resp& re
                                    .response_token = {},
                                    .mech_list_mic = {}};
     if (!ntlm_.can_sign()) {
-        // An anonymous logon without session security cannot have a MIC (RFC 4178, section 5). None
-        // is required, because an attacker who changes the list gains nothing beyond an own
-        // anonymous logon.
+        // A MIC needs session security (RFC 4178, section 5). An attacker who removes it to change
+        // the list unnoticed is refused here. An anonymous user needs no MIC, because the attacker
+        // gains nothing beyond an own anonymous logon.
+        if (mic_required_ and not done->is_anonymous) {
+            return refuse(
+                nt_status::logon_failure,
+                "no session security for the MIC of the mechanism list, in which NTLM was not the first");
+        }
         if (request.mech_list_mic)
             return refuse(nt_status::invalid_parameter, "MIC of the mechanism list without session security");
         done->token = spnego::encode(verdict);

@@ -24,7 +24,8 @@ public:
     [[nodiscard]] static std::vector<std::byte> offer();
 
     /// Processes the security buffer of the next SESSION_SETUP request. If NTLM was not the
-    /// client's first choice, a MIC must protect the mechanism list (RFC 4178, section 5).
+    /// client's first choice, a MIC must protect the mechanism list (RFC 4178, section 5), and a
+    /// logon of a named user without extended session security is refused, because it has none.
     /// Otherwise a MIC is optional, and is checked and answered if the client sends one.
     [[nodiscard]] step_result step(bytes_view token) noexcept;
 

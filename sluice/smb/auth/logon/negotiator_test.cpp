@@ -160,12 +160,13 @@ TEST_F(log_on, succeeds_for_a_client_that_leaves_the_domain_out_of_the_key) {
 
 class odd_answer : public log_on {
 protected:
-    step_result log_on_with(bytes_view lm_response, bytes_view nt_response) {
+    step_result log_on_with(bytes_view lm_response, bytes_view nt_response,
+                            std::uint32_t flags = 0xa2080201) {
         auto accepting = server();
-        const auto first = ntlm::encode(ntlm::negotiate_message{.flags = 0xa2080201});
+        const auto first = ntlm::encode(ntlm::negotiate_message{.flags = flags});
         const auto challenge = accepting.step(first);
         const auto user = wire::utf16_of("alice").value();
-        return accepting.step(ntlm::encode(ntlm::authenticate_message{.flags = 0xa2080201,
+        return accepting.step(ntlm::encode(ntlm::authenticate_message{.flags = flags,
                                                                       .lm_response = lm_response,
                                                                       .nt_response = nt_response,
                                                                       .domain = {},
@@ -178,8 +179,11 @@ protected:
 
 TEST_F(odd_answer, with_ntlm_v1_or_lm_is_rejected) {
     const std::vector<std::byte> old_answer(24, std::byte{1});
-    EXPECT_EQ(refusal(log_on_with(old_answer, old_answer)), nt_status::logon_failure);
-    EXPECT_EQ(refusal(log_on_with(old_answer, {})), nt_status::logon_failure);
+    // With and without session security.
+    for (const std::uint32_t flags : {0xa2080201, 0xa2000201}) {
+        EXPECT_EQ(refusal(log_on_with(old_answer, old_answer, flags)), nt_status::logon_failure);
+        EXPECT_EQ(refusal(log_on_with(old_answer, {}, flags)), nt_status::logon_failure);
+    }
 }
 
 // The proof and the start of a blob, followed by target information without an end: not a wrong
@@ -282,6 +286,128 @@ TEST_F(nobody, is_rejected_with_a_mic_without_session_security) {
     const std::array<std::byte, 16> made_up{};
     EXPECT_EQ(refusal(log_on(mechanism::ntlm, made_up)), nt_status::invalid_parameter);
     EXPECT_EQ(refusal(log_on(mechanism::kerberos, made_up)), nt_status::invalid_parameter);
+}
+
+// A client without extended session security: one in JavaScript, or one whose flag an attacker in
+// the middle has removed.
+class without_session_security : public reselection {
+protected:
+    static constexpr std::uint32_t flags = 0xa2000201;
+    static constexpr std::uint32_t session_security = 0x00080000;
+
+    struct client {
+        std::uint32_t offered_flags = flags;  // in the NEGOTIATE message of the client itself
+        std::uint32_t last_flags = flags;
+        bool announces_mic = false;
+        std::uint8_t mic_error = 0;
+    };
+
+    // Returns the AUTHENTICATE message of alice, and her key.
+    static std::vector<std::byte> answer(const client& of, bytes_view challenge, session_key& key) {
+        const auto negotiate = ntlm::encode(ntlm::negotiate_message{.flags = of.offered_flags});
+        const auto said = ntlm::decode_challenge(challenge).value();
+        const auto user = wire::utf16_of("alice").value();
+        const le32 av_flags(of.announces_mic ? ntlm::av_flag_has_mic : 0);
+        const auto pairs = ntlm::av_pair_writer().add(ntlm::av_id::flags, bytes_of(av_flags)).finish();
+        const auto blob = ntlm::encode_client_blob({.pairs = pairs});
+        const auto response_key =
+            ntlm::response_key(nt_hash::of_password("secret").value(), as_bytes(user), {});
+        const auto proof = ntlm::proof_of(response_key, said.server_challenge, blob);
+        std::vector<std::byte> response(proof.view().begin(), proof.view().end());
+        response.insert(response.end(), blob.begin(), blob.end());
+        key = ntlm::session_base_key(response_key, proof.view());
+        const auto message = [&](std::optional<ntlm::mic_bytes> mic) {
+            return ntlm::encode(ntlm::authenticate_message{.flags = of.last_flags,
+                                                           .lm_response = {},
+                                                           .nt_response = response,
+                                                           .domain = {},
+                                                           .user = as_bytes(user),
+                                                           .workstation = {},
+                                                           .encrypted_session_key = {},
+                                                           .mic = mic});
+        };
+        const auto unsigned_message = message(ntlm::mic_bytes{});
+        const auto digest = ntlm::mic_of(
+            key, {.negotiate = negotiate, .challenge = challenge, .authenticate = unsigned_message});
+        ntlm::mic_bytes mic{};
+        std::ranges::copy(digest.view(), mic.begin());
+        mic[0] ^= std::byte{of.mic_error};
+        return message(mic);
+    }
+
+    // The server receives these flags in the NEGOTIATE message, whatever the client has sent.
+    step_result log_on_bare(const client& of, std::uint32_t received_flags = flags) {
+        auto accepting = server();
+        const auto challenge = accepting.step(ntlm::encode(ntlm::negotiate_message{.flags = received_flags}));
+        const auto* const more = std::get_if<step_continue>(&challenge);
+        if (more == nullptr) return step_refused{.why = refusal(challenge), .reason = "no challenge"};
+        return accepting.step(answer(of, more->token, key));
+    }
+
+    step_result log_on_by_spnego(mechanism first_choice, std::optional<bytes_view> list_mic) {
+        auto accepting = server();
+        const auto negotiate = ntlm::encode(ntlm::negotiate_message{.flags = flags});
+        const auto list = spnego::encode_mechanism_list(std::array{first_choice, mechanism::ntlm});
+        auto reply = accepting.step(spnego::encode(spnego::neg_token_init{
+            .mechanisms = {}, .mechanism_list_der = list, .mech_token = negotiate, .mech_list_mic = {}}));
+        if (first_choice != mechanism::ntlm) reply = accepting.step(wrapped(negotiate, std::nullopt));
+        const auto* const more = std::get_if<step_continue>(&reply);
+        if (more == nullptr) return step_refused{.why = refusal(reply), .reason = "no challenge"};
+        const auto challenge = spnego::decode_resp(more->token).value();
+        return accepting.step(wrapped(answer({}, *challenge.response_token, key), list_mic));
+    }
+
+    session_key key;
+};
+
+TEST_F(without_session_security, a_client_logs_on_with_ntlm_v2_and_has_the_key) {
+    const auto bare = log_on_bare({});
+    ASSERT_TRUE(std::holds_alternative<step_done>(bare));
+    EXPECT_EQ(std::get<step_done>(bare).user, "alice");
+    EXPECT_EQ(to_hex(std::get<step_done>(bare).key.view()), to_hex(key.view()));
+
+    const auto wrapped_done = log_on_by_spnego(mechanism::ntlm, std::nullopt);
+    ASSERT_TRUE(std::holds_alternative<step_done>(wrapped_done));
+    EXPECT_EQ(to_hex(std::get<step_done>(wrapped_done).key.view()), to_hex(key.view()));
+    EXPECT_FALSE(spnego::decode_resp(std::get<step_done>(wrapped_done).token).value().mech_list_mic);
+}
+
+TEST_F(without_session_security, a_user_whose_list_needs_a_mic_is_rejected) {
+    const std::array<std::byte, 16> made_up{};
+    EXPECT_EQ(refusal(log_on_by_spnego(mechanism::kerberos, std::nullopt)), nt_status::logon_failure);
+    EXPECT_TRUE(std::holds_alternative<step_refused>(log_on_by_spnego(mechanism::kerberos, made_up)));
+    EXPECT_EQ(refusal(log_on_by_spnego(mechanism::ntlm, made_up)), nt_status::invalid_parameter);
+}
+
+TEST_F(without_session_security, a_mic_of_the_messages_is_checked_if_the_client_announces_it) {
+    EXPECT_TRUE(std::holds_alternative<step_done>(log_on_bare({.announces_mic = true})));
+    EXPECT_EQ(refusal(log_on_bare({.announces_mic = true, .mic_error = 1})), nt_status::logon_failure);
+}
+
+TEST_F(without_session_security, an_attacker_who_removes_the_flag_is_noticed_by_the_mic_of_the_messages) {
+    const client victim{.offered_flags = flags | session_security, .announces_mic = true};
+    EXPECT_EQ(refusal(log_on_bare(victim)), nt_status::logon_failure);
+}
+
+// The client sends the flag in its last message, too: both sides must have it.
+TEST_F(without_session_security, a_flag_that_only_the_last_message_has_is_ignored) {
+    EXPECT_TRUE(std::holds_alternative<step_done>(log_on_bare({.last_flags = flags | session_security})));
+}
+
+// As v9u-smb2 does: it offers OEM only, and follows the challenge.
+TEST_F(without_session_security, a_client_that_offers_no_unicode_is_answered_in_unicode) {
+    constexpr std::uint32_t oem_only = 0x00008206;
+    EXPECT_TRUE(std::holds_alternative<step_done>(log_on_bare({.offered_flags = oem_only}, oem_only)));
+    auto accepting = server();
+    const auto challenge = accepting.step(ntlm::encode(ntlm::negotiate_message{.flags = oem_only}));
+    const auto said = ntlm::decode_challenge(std::get<step_continue>(challenge).token).value();
+    EXPECT_EQ(said.flags & 3, ntlm::flag::unicode);
+}
+
+// As node-smb2 does.
+TEST_F(without_session_security, a_client_whose_last_message_has_no_flags_logs_on) {
+    EXPECT_TRUE(std::holds_alternative<step_done>(log_on_bare({.last_flags = 0})));
+    EXPECT_TRUE(std::holds_alternative<step_done>(log_on_bare({.last_flags = 0}, flags | session_security)));
 }
 
 // Flips every bit of the last message, within SPNEGO and NTLM. A changed message must not be

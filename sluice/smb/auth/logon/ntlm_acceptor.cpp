@@ -14,12 +14,14 @@ using wire::nt_status;
 namespace flag = ntlm::flag;
 
 // The flags that are granted on request, and the flags that are always set.
-constexpr std::uint32_t grantable = flag::unicode | flag::sign | flag::seal | flag::ntlm | flag::always_sign |
+constexpr std::uint32_t grantable = flag::sign | flag::seal | flag::ntlm | flag::always_sign |
                                     flag::extended_session_security | flag::version | flag::bits_128 |
                                     flag::key_exchange | flag::bits_56 | flag::request_target;
+// Names are Unicode, whatever the client offers: some clients offer only OEM and follow the
+// challenge, others send Unicode without the flag. A client that cannot do so fails as an unknown
+// user.
 constexpr std::uint32_t always_said =
-    flag::ntlm | flag::target_info | flag::target_type_server | flag::version;
-constexpr std::uint32_t required = flag::unicode | flag::extended_session_security;
+    flag::unicode | flag::ntlm | flag::target_info | flag::target_type_server | flag::version;
 
 step_refused refuse(nt_status why, const char* reason) noexcept {
     return {.why = why, .reason = reason};
@@ -61,10 +63,6 @@ step_result ntlm_acceptor::step(bytes_view token) noexcept {
 step_result ntlm_acceptor::challenge(bytes_view token) {
     const auto asked = ntlm::decode_negotiate(token);
     if (!asked) return refuse(nt_status::invalid_parameter, "malformed NEGOTIATE message");
-    if ((asked->flags & required) != required) {
-        return refuse(nt_status::not_supported,
-                      "the client does not support Unicode or extended session security");
-    }
     offered_flags_ = (asked->flags & grantable) | always_said;
     random_.fill(server_challenge_);
 
@@ -102,12 +100,6 @@ step_result ntlm_acceptor::authenticate(bytes_view token) {
     // Anonymous: no name and no response. Some clients send one zero byte as the LM response.
     given.is_anonymous =
         message->user.empty() and message->nt_response.empty() and message->lm_response.size() <= 1;
-    // Some clients disable session security for an anonymous logon, because there is no secret to
-    // protect.
-    const std::uint32_t needed = given.is_anonymous ? flag::unicode : required;
-    if ((given.flags & needed) != needed) {
-        return refuse(nt_status::not_supported, "the client disabled Unicode or session security");
-    }
     struct name {
         bytes_view utf16;
         std::string& utf8;
@@ -180,6 +172,9 @@ step_result ntlm_acceptor::finish(const answer& given, const secret_bytes<16>& k
             return refuse(nt_status::logon_failure, "wrong MIC: the messages were changed in transit");
         }
     }
+    // An attacker in the middle who removes this flag gains nothing: the proof and the session key
+    // of NTLMv2 do not depend on it, a MIC that the client announces covers the flags of all
+    // messages, and the negotiator refuses a logon that needs these signatures.
     if ((given.flags & flag::extended_session_security) != 0) {
         client_signatures_.emplace(exported, ntlm::signing_side::client, given.flags);
         server_signatures_.emplace(exported, ntlm::signing_side::server, given.flags);

@@ -23,8 +23,9 @@ struct server_names {
 /// serves one logon attempt.
 ///
 /// NTLMv1 and LM responses are rejected for every account. A client that announces a MIC must send
-/// a valid one. An unknown user is checked like a known one, with a random hash. Thread safety:
-/// none of its own. Allocates: its messages. Blocks: as the account source does.
+/// a valid one. Extended session security is optional, and nothing can be signed without it. An
+/// unknown user is checked like a known one, with a random hash. Thread safety: none of its own.
+/// Allocates: its messages. Blocks: as the account source does.
 class ntlm_acceptor {
 public:
     /// The references outlive the acceptor. `random` generates the challenge.
@@ -37,7 +38,7 @@ public:
     [[nodiscard]] step_result step(bytes_view token) noexcept;
 
     /// Returns, after step_done, whether the two functions below may be called. They may not after
-    /// an anonymous logon without session security.
+    /// a logon without extended session security.
     [[nodiscard]] bool can_sign() const noexcept { return server_signatures_.has_value(); }
     /// Signs a SPNEGO mechanism list, or verifies the client's signature of it, once each, after
     /// step_done.

@@ -224,6 +224,69 @@ TEST_F(create_command, refuses_an_open_that_the_share_modes_of_others_exclude) {
         << "attributes are not shared";
 }
 
+// The order of [MS-FSA] 2.1.5.1.2: the attributes that an overwrite must name, the access check
+// with the read-only attribute (2.1.5.1.2.1), and then the share modes (2.1.5.1.2.2).
+TEST_F(create_command, reports_attributes_that_exclude_an_open_before_the_share_modes_that_do) {
+    using enum create_disposition;
+    struct request {
+        create_disposition disposition;
+        access_mask access;
+        create_options options = create_options::none;
+        wire::file_attributes attributes = wire::file_attributes::normal;
+    };
+    const auto ask = [this](const request& wanted, std::string_view name) {
+        auto how = compliant_client::for_everything();
+        how.disposition = wanted.disposition;
+        how.desired_access = wanted.access;
+        how.options = wanted.options;
+        how.file_attributes = wanted.attributes;
+        return client().try_create(name, how);
+    };
+    constexpr auto hidden = wire::file_attributes::hidden;
+    const auto hold = [this](std::string_view name, wire::file_attributes attributes) {
+        auto how = compliant_client::for_everything();
+        how.file_attributes = attributes;
+        how.share_access = wire::share_access::none;
+        (void)client().create(name, how);
+    };
+    hold("hidden", hidden);
+    hold("system", wire::file_attributes::system);
+    hold("read-only", wire::file_attributes::read_only);
+    const request overwriting{.disposition = overwrite, .access = access_mask::write_data};
+    EXPECT_EQ(ask(overwriting, "hidden"), nt_status::access_denied);
+    EXPECT_EQ(ask(overwriting, "system"), nt_status::access_denied);
+    EXPECT_EQ(ask(overwriting, "read-only"), nt_status::access_denied);
+    EXPECT_EQ(ask({.disposition = open, .access = access_mask::write_data}, "read-only"),
+              nt_status::access_denied);
+    EXPECT_EQ(ask({.disposition = open,
+                   .access = access_mask::delete_object,
+                   .options = create_options::delete_on_close},
+                  "read-only"),
+              nt_status::cannot_delete);
+
+    EXPECT_EQ(
+        ask({.disposition = overwrite, .access = access_mask::write_data, .attributes = hidden}, "hidden"),
+        nt_status::sharing_violation);
+    EXPECT_EQ(ask({.disposition = open, .access = access_mask::write_data}, "hidden"),
+              nt_status::sharing_violation);
+    EXPECT_EQ(ask({.disposition = open, .access = access_mask::read_data}, "read-only"),
+              nt_status::sharing_violation);
+}
+
+// The attributes are those of the file, which overwriting a stream does not change.
+TEST_F(create_command, overwrites_a_stream_of_a_hidden_file_without_naming_the_attribute) {
+    auto how = compliant_client::for_everything();
+    how.file_attributes = wire::file_attributes::hidden;
+    (void)client().create("hidden", how);
+    (void)client().create("hidden:stream");
+    EXPECT_EQ(create([](wire::create_args& over) { over.disposition = create_disposition::overwrite; },
+                     "hidden:stream"),
+              nt_status::success);
+    EXPECT_EQ(create([](wire::create_args& over) { over.disposition = create_disposition::overwrite; },
+                     "hidden::$DATA"),
+              nt_status::access_denied);
+}
+
 TEST_F(create_command, opens_the_pipes_of_services_that_exist) {
     EXPECT_NE(open_pipe("srvsvc"), wire::file_id{});
     EXPECT_EQ(create([](wire::create_args&) {}, "no_service"), nt_status::object_name_not_found);

@@ -77,15 +77,13 @@ namespace {
 
 [[nodiscard]] bool may_only_read(const share& wanted, const user_identity& user) {
     const share_configuration& rules = wanted.configuration();
-    if (rules.is_read_only or wanted.volume().features().is_read_only) return true;
     if (not is_known(user) and is_named(rules.read_only_users, "guest")) return true;
     return not user.is_anonymous and is_named(rules.read_only_users, user.name);
 }
 
-// The rights that the descriptor of the share would grant ([MS-SMB2] 3.3.1.6, Share.FileSecurity).
 [[nodiscard]] wire::access_mask access_max_of(const share& wanted, const user_identity& user) {
-    if (wanted.is_pipes() or not may_only_read(wanted, user)) return wire::file_all_access;
-    return wire::file_generic_read | wire::file_generic_execute;
+    const bool only_reads = not wanted.is_pipes() and may_only_read(wanted, user);
+    return wanted.access_max() & (only_reads ? share::read_only_access : wire::file_all_access);
 }
 
 [[nodiscard]] wire::share_flags flags_of(const share_configuration& rules) noexcept {

@@ -79,9 +79,9 @@ nt_status create_operation::check_read_only() const noexcept {
             return nt_status::access_denied;
         if (wants(create_options::delete_on_close)) return nt_status::cannot_delete;
     }
-    if (not overwrites()) return nt_status::success;
-    // Overwriting must not make a hidden or system file an ordinary one by accident
-    // ([MS-FSA] 2.1.5.1.2).
+    if (not overwrites() or not name_.stream.empty()) return nt_status::success;
+    // Overwriting must not make a hidden or system file an ordinary one by accident; a named stream
+    // leaves the attributes as they are ([MS-FSA] 2.1.5.1.2).
     const vfs::dos_attributes kept =
         found_.status.dos & (vfs::dos_attributes::hidden | vfs::dos_attributes::system);
     const bool keeps = (dos_attributes_of(args_.file_attributes) & kept) == kept;

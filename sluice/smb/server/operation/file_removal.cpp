@@ -1,6 +1,9 @@
 #include "sluice/smb/server/operation/file_removal.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
 
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
@@ -46,6 +49,7 @@ public:
     ~removal() {
         const file_section held(*file_);
         file_->protocol(held).end_removal(right_, false);
+        alone_.reset();
     }
 
     /// False: a rename of the file is in progress; wait for granted().
@@ -68,6 +72,14 @@ public:
         return true;
     }
     [[nodiscard]] one_shot_event<nt_status>& granted() noexcept { return granted_; }
+    /// Keeps other servers out of the file from now on. False: one has it open or checks it.
+    [[nodiscard]] bool claim() noexcept {
+        const file_section held(*file_);
+        if (not file_->has_peers() or alone_) return true;
+        if (alone_.emplace(file_->peers(held)->file())) return true;
+        alone_.reset();
+        return false;
+    }
     /// Takes the opens whose names go; none if a rename has replaced the file.
     [[nodiscard]] removers take_names() noexcept {
         removers unused;  // released after the section
@@ -88,6 +100,7 @@ public:
                "a file that was removed was being removed");
         if (is_removed) host_.files.forget(held, *file_);
         file_->protocol(held).end_removal(right_, is_removed);
+        alone_.reset();
     }
 
 private:
@@ -95,6 +108,7 @@ private:
     std::shared_ptr<file_state> file_;
     one_shot_event<nt_status> granted_;
     name_right right_;
+    std::optional<exclusive_claim> alone_;  // under the mutex of the file
 };
 
 // Removes the file on the loop, if its domain is inline and no rename or other server delays it.
@@ -109,16 +123,10 @@ private:
 }
 
 // The file stays while other servers have it open; this checks again until they have closed it, or
-// this server stops. `alone` keeps them out from then on.
-[[nodiscard]] io::task<void> wait_until_alone(server_context& host, file_state& file,
-                                              std::optional<exclusive_claim>& alone) noexcept {
-    for (std::chrono::milliseconds pause = limits::peer_pause_min;;
+// this server stops.
+[[nodiscard]] io::task<void> wait_until_alone(server_context& host, removal& one) noexcept {
+    for (std::chrono::milliseconds pause = limits::peer_pause_min; not one.claim();
          pause = std::min(2 * pause, limits::peer_pause_max)) {
-        {
-            const file_section held(file);
-            if (alone.emplace(file.peers(held)->file())) co_return;
-            alone.reset();
-        }
         const deadline until(pause);
         io::task<bool> waiting = pass(host.background.loop(), until);
         const bool has_slept = co_await within_work(std::move(waiting));
@@ -126,44 +134,56 @@ private:
     }
 }
 
-// On `loop`; for a file that other servers may have open, the first one.
-[[nodiscard]] io::task<nt_status> remove_file(server_context& host, io::io_multiplexer& loop,
-                                              std::shared_ptr<file_state> file) noexcept {
-    removal one(host, loop, file);
-    if (not one.begin()) (void)co_await within_work(one.granted().wait());
+// Carries out a removal that has begun, on `loop`; on the first one while other servers may open
+// the file.
+[[nodiscard]] io::task<nt_status> finish(server_context& host, io::io_multiplexer& loop,
+                                         removal& one) noexcept {
     const removers by = one.take_names();
     if (by.empty()) co_return nt_status::success;
-    std::optional<exclusive_claim> alone;
-    if (file->has_peers()) {
-        io::task<void> waiting = wait_until_alone(host, *file, alone);
+    if (not one.claim()) {
+        io::task<void> waiting = wait_until_alone(host, one);
         co_await std::move(waiting);
     }
     vfs::fs_domain& domain = by.front()->node->domain();
     const vfs::waits_for_calls waits = waits_of_change(*by.front()->node);
     const nt_status status = co_await within_work(domain.run(loop, [&] { return remove_names(by); }, waits));
     one.end(by, status);
-    if (alone) {
-        const file_section held(*file);
-        alone.reset();
-    }
     co_return status;
 }
 
-[[nodiscard]] io::task<void> remove_and_notify(server_context& host, std::shared_ptr<file_state> file,
-                                               one_shot_event<nt_status>* removed) noexcept {
-    // As in remove_for_request().
-    if (removed != nullptr and file->has_peers()) std::exchange(removed, nullptr)->set(nt_status::success);
-    io::task<nt_status> removing = remove_file(host, host.background.loop(), std::move(file));
-    const nt_status status = co_await std::move(removing);
+[[nodiscard]] io::task<void> remove_and_notify(server_context& host, std::unique_ptr<removal> one,
+                                               bool has_begun, one_shot_event<nt_status>* removed) noexcept {
+    if (not has_begun) (void)co_await within_work(one->granted().wait());
+    io::task<nt_status> finishing = finish(host, host.background.loop(), *one);
+    const nt_status status = co_await std::move(finishing);
     if (removed != nullptr) removed->set(status);
 }
 
-// The client is not kept waiting for other servers.
+// The client is not kept waiting for other servers. So the reply follows the removal only if none
+// of them has the file open.
 [[nodiscard]] io::task<nt_status> remove_for_request(server_context& host, io::io_multiplexer& loop,
                                                      std::shared_ptr<file_state> file) noexcept {
-    if (not file->has_peers()) co_return co_await remove_file(host, loop, std::move(file));
-    host.background.spawn(remove_and_notify(host, std::move(file), nullptr));
-    co_return nt_status::success;
+    const bool has_peers = file->has_peers();
+    auto one = std::make_unique<removal>(host, has_peers ? host.background.loop() : loop, std::move(file));
+    const bool has_begun = one->begin();
+    if (has_peers and not(has_begun and one->claim())) {
+        host.background.spawn(remove_and_notify(host, std::move(one), has_begun, nullptr));
+        co_return nt_status::success;
+    }
+    if (not has_begun) (void)co_await within_work(one->granted().wait());
+    io::task<nt_status> finishing = finish(host, loop, *one);
+    co_return co_await std::move(finishing);
+}
+
+// As remove_for_request(), but by a task of the server.
+void remove_in_background(server_context& host, std::shared_ptr<file_state> file,
+                          one_shot_event<nt_status>* removed) noexcept {
+    const bool has_peers = file->has_peers();
+    auto one = std::make_unique<removal>(host, host.background.loop(), std::move(file));
+    const bool has_begun = one->begin();
+    if (removed != nullptr and has_peers and not(has_begun and one->claim()))
+        std::exchange(removed, nullptr)->set(nt_status::success);
+    host.background.spawn(remove_and_notify(host, std::move(one), has_begun, removed));
 }
 
 [[nodiscard]] io::task<void> remove_node(server_context& host, vfs::node_ptr node,
@@ -182,11 +202,11 @@ std::optional<nt_status> carry_out_removal(server_context& host, const std::shar
     std::optional<nt_status> status = nt_status::success;
     if (duty.of_this) {
         status = remove_at_once(host, file);
-        if (not status) host.background.spawn(remove_and_notify(host, file, removed));
+        if (not status) remove_in_background(host, file, removed);
     }
     // The client that deleted the file has its answer.
     if (duty.of_file and not remove_at_once(host, file->base))
-        host.background.spawn(remove_and_notify(host, file->base, nullptr));
+        remove_in_background(host, file->base, nullptr);
     return status;
 }
 

@@ -30,7 +30,9 @@ public:
             wire::rpc_share shown{.name = settings.name,
                                   .comment = one->is_pipes() ? "Pipes of the server" : settings.comment,
                                   .type = one->is_pipes() ? wire::rpc_share::ipc | wire::rpc_share::special
-                                                          : wire::rpc_share::disk_tree};
+                                                          : wire::rpc_share::disk_tree,
+                                  .flags = 0,
+                                  .access_max = one->access_max()};
             if (settings.hides_unreadable) shown.flags |= wire::rpc_share::access_based_directory_enum;
             if (settings.encryption == protection::required) shown.flags |= wire::rpc_share::encrypt_data;
             listed.push_back(std::move(shown));

@@ -8,6 +8,7 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/task/cancel_scope.hpp"
 #include "sluice/smb/server/session/configuration.hpp"
+#include "sluice/smb/wire/security/access_mask.hpp"
 
 namespace sluice::smb::server {
 
@@ -34,6 +35,16 @@ public:
     [[nodiscard]] vfs::volume& volume() const noexcept {
         ENSURE(not is_pipes(), "IPC$ has no volume");
         return *configuration_.volume;
+    }
+
+    static constexpr wire::access_mask read_only_access =
+        wire::file_generic_read | wire::file_generic_execute;
+    /// Returns the rights that the descriptor of the share would grant to everyone
+    /// ([MS-SMB2] 3.3.1.6, Share.FileSecurity); some users have less.
+    [[nodiscard]] wire::access_mask access_max() const noexcept {
+        const bool is_read_only =
+            not is_pipes() and (configuration_.is_read_only or volume().features().is_read_only);
+        return is_read_only ? read_only_access : wire::file_all_access;
     }
 
     [[nodiscard]] std::uint32_t domain() const noexcept { return domain_; }

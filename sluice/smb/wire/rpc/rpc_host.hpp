@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sluice/smb/wire/fscc/filetime.hpp"
+#include "sluice/smb/wire/security/access_mask.hpp"
 
 namespace sluice::smb::wire {
 
@@ -21,6 +22,7 @@ struct rpc_share {
     std::string comment{};
     std::uint32_t type = disk_tree;
     std::uint32_t flags = 0;
+    access_mask access_max = file_all_access;  ///< what the share itself permits to everyone
     [[nodiscard]] friend bool operator==(const rpc_share&, const rpc_share&) noexcept = default;
 };
 

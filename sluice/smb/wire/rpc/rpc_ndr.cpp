@@ -33,6 +33,11 @@ void ndr_writer::text(std::string_view utf8) {
     u16(0);
 }
 
+void ndr_writer::byte_array(bytes_view bytes) {
+    u32(static_cast<std::uint32_t>(bytes.size()));
+    append(bytes);
+}
+
 void ndr_writer::align(std::size_t alignment) {
     while (bytes_.size() % alignment != 0 and !overflowed_)
         bytes_.push_back(std::byte{});
@@ -70,6 +75,14 @@ std::optional<std::string> ndr_reader::text() noexcept {
     if (!utf8) return std::nullopt;
     if (!utf8->empty() and utf8->back() == '\0') utf8->pop_back();
     return std::move(*utf8);
+}
+
+std::optional<bytes_view> ndr_reader::byte_array() noexcept {
+    const auto count = u32();
+    if (!count) return std::nullopt;
+    const auto bytes = reader_.take_bytes(*count);
+    if (!bytes) return std::nullopt;
+    return *bytes;
 }
 
 std::optional<std::string> ndr_reader::pointed_text() noexcept {

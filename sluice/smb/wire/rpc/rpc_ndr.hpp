@@ -29,6 +29,9 @@ public:
     /// useful.
     void text(std::string_view utf8);
 
+    /// Writes the referent of a pointer to bytes: a conformant array.
+    void byte_array(bytes_view bytes);
+
     [[nodiscard]] bool overflowed() const noexcept { return overflowed_; }
     [[nodiscard]] bytes_view bytes() const noexcept { return bytes_; }
 
@@ -53,6 +56,8 @@ public:
     [[nodiscard]] std::optional<bool> pointer() noexcept;
     /// Returns a conformant, varying string, without its terminator. Allocates: the string.
     [[nodiscard]] std::optional<std::string> text() noexcept;
+    /// Returns a conformant array of bytes.
+    [[nodiscard]] std::optional<bytes_view> byte_array() noexcept;
     /// Returns the string that a pointer refers to; an empty string for a null pointer.
     [[nodiscard]] std::optional<std::string> pointed_text() noexcept;
     [[nodiscard]] std::size_t remaining() const noexcept { return reader_.remaining(); }

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "sluice/smb/wire/rpc/rpc_share_enum.hpp"
+#include "sluice/smb/wire/security/security_descriptor.hpp"
 
 namespace sluice::smb::wire {
 namespace {
@@ -267,8 +268,25 @@ void skip_numbers(ndr_reader& in, std::size_t count) {
         ASSERT_TRUE(in.u32().has_value());
 }
 
+constexpr access_mask read_only = file_generic_read | file_generic_execute;
+
+// Returns the rights that a self-relative descriptor gives to everyone, as its only entry.
+access_mask rights_of_everyone(ndr_reader& in) {
+    const auto bytes = in.byte_array();
+    EXPECT_TRUE(bytes.has_value());
+    if (!bytes) return access_mask::none;
+    const auto descriptor = decode_security_descriptor(*bytes);
+    EXPECT_TRUE(descriptor.has_value() and descriptor->dacl and descriptor->dacl->entries.size() == 1);
+    if (!descriptor or !descriptor->dacl or descriptor->dacl->entries.size() != 1) return access_mask::none;
+    const ace& only = descriptor->dacl->entries.front();
+    EXPECT_EQ(only.type, ace_type::allow);
+    EXPECT_EQ(only.who, sid_everyone);
+    return only.rights;
+}
+
 TEST(srvsvc, enumerates_shares_at_every_level) {
-    const host_of_tests host;
+    host_of_tests host;
+    host.shares_.front().access_max = read_only;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     bind(pipe);
     for (const std::uint32_t level : {0u, 1u, 2u, 501u, 502u, 3u}) {
@@ -299,6 +317,7 @@ TEST(srvsvc, enumerates_shares_at_every_level) {
             EXPECT_EQ(in.text(), share.name);
             if (level != 0) EXPECT_EQ(in.text(), share.comment);
             if (level == 2 or level == 502) EXPECT_EQ(in.text(), "C:\\" + share.name);
+            if (level == 502) EXPECT_EQ(rights_of_everyone(in), share.access_max);
         }
         EXPECT_EQ(in.u32(), 2u);
         EXPECT_EQ(in.pointer(), true);
@@ -308,9 +327,30 @@ TEST(srvsvc, enumerates_shares_at_every_level) {
     }
 }
 
+TEST(srvsvc, refuses_to_change_a_share) {
+    const host_of_tests host;
+    rpc_pipe pipe(rpc_service::srvsvc, host);
+    bind(pipe);
+    ndr_writer arguments(1000);
+    arguments.pointer(false);
+    arguments.text("Data");
+    arguments.u32(1005);
+    arguments.u32(1005);
+    arguments.pointer(true);
+    arguments.u32(0);
+    arguments.pointer(true);
+    arguments.u32(0);
+    const auto results = call(pipe, 17, arguments);
+    ndr_reader in(results);
+    EXPECT_EQ(in.pointer(), false) << "no parameter is wrong";
+    EXPECT_EQ(in.u32(), 5u) << "ERROR_ACCESS_DENIED";
+    EXPECT_EQ(in.remaining(), 0u);
+}
+
 TEST(srvsvc, returns_one_share_at_every_level_and_ignores_the_case_of_its_name) {
     host_of_tests host;
     host.shares_.front().flags = rpc_share::access_based_directory_enum;
+    host.shares_.front().access_max = read_only;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     bind(pipe);
     const auto ask = [&](std::string_view name, std::uint32_t level) {
@@ -333,7 +373,12 @@ TEST(srvsvc, returns_one_share_at_every_level_and_ignores_the_case_of_its_name) 
         skip_numbers(in, level <= 1 ? 1 + 2 * level : level == 2 ? 8 : level == 501 ? 4 : 10);
         if (level == 0) {
             expect_texts_and_status(in, {"Data"});
-        } else if (level == 2 or level == 502) {
+        } else if (level == 502) {
+            for (const char* const expected : {"Data", "files", "C:\\Data"})
+                EXPECT_EQ(in.text(), expected);
+            EXPECT_EQ(rights_of_everyone(in), read_only);
+            expect_texts_and_status(in, {});
+        } else if (level == 2) {
             expect_texts_and_status(in, {"Data", "files", "C:\\Data"});
         } else {
             expect_texts_and_status(in, {"Data", "files"});

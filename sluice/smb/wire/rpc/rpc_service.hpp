@@ -27,7 +27,8 @@ struct rpc_call {
 };
 
 /// Executes a call of [MS-SRVS] (share enumeration and information, server information, time of
-/// day) and writes its results. Other operations fault with `operation_range`. Allocates.
+/// day) and writes its results. Changes of a share are refused. Other operations fault with
+/// `operation_range`. Allocates.
 [[nodiscard]] rpc_fault call_srvsvc(const rpc_host& host, const rpc_call& call, ndr_writer& results);
 /// Executes a call of [MS-WKST] (workstation information).
 [[nodiscard]] rpc_fault call_wkssvc(const rpc_host& host, const rpc_call& call, ndr_writer& results);

@@ -4,6 +4,7 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/smb/wire/rpc/rpc_service.hpp"
+#include "sluice/smb/wire/security/security_descriptor.hpp"
 
 namespace sluice::smb::wire {
 namespace {
@@ -11,12 +12,14 @@ namespace {
 // Operations, [MS-SRVS] 3.1.4.
 constexpr std::uint16_t net_share_enum = 15;
 constexpr std::uint16_t net_share_get_info = 16;
+constexpr std::uint16_t net_share_set_info = 17;
 constexpr std::uint16_t net_server_get_info = 21;
 constexpr std::uint16_t net_remote_tod = 28;
 constexpr std::uint16_t net_share_enum_sticky = 36;
 
 // Results, [MS-ERREF] 2.2 and [MS-SRVS] 2.2.2.
 constexpr std::uint32_t no_error = 0;
+constexpr std::uint32_t error_access_denied = 5;
 constexpr std::uint32_t error_invalid_level = 124;
 constexpr std::uint32_t error_share_not_found = 2310;
 
@@ -29,6 +32,21 @@ constexpr std::uint32_t uses_unlimited = 0xFFFFFFFF;
 bool is_share_level(std::uint32_t level) noexcept {
     constexpr std::array<std::uint32_t, 6> levels = {0, 1, 2, 501, 502, 1005};
     return std::ranges::find(levels, level) != levels.end();
+}
+
+// Returns the self-relative descriptor of a share: everyone has the rights that the share permits.
+// The lists of users and the descriptors of the files permit less.
+std::vector<std::byte> descriptor_of(const rpc_share& share) {
+    const security_descriptor everyone{
+        .control = descriptor_control::self_relative | descriptor_control::dacl_present,
+        .owner = sid_administrators,
+        .group = sid_administrators,
+        .dacl = acl{.entries = {ace{.rights = share.access_max, .who = sid_everyone}}}};
+    std::vector<std::byte> bytes(encoded_bytes(everyone));
+    byte_writer writer(bytes);
+    ENSURE(encode(writer, everyone).has_value() and writer.position() == bytes.size(),
+           "the descriptor of a share has one entry");
+    return bytes;
 }
 
 // Writes the fixed part of a SHARE_INFO structure, [MS-SRVS] 2.2.4.22 and following.
@@ -49,8 +67,8 @@ void put_share(ndr_writer& out, std::uint32_t level, const rpc_share& share) {
     out.pointer(true);   // path
     out.pointer(false);  // password
     if (level == 502) {
-        out.u32(0);
-        out.pointer(false);  // descriptor
+        out.u32(static_cast<std::uint32_t>(descriptor_of(share).size()));
+        out.pointer(true);
     }
 }
 
@@ -62,6 +80,7 @@ void put_share_texts(ndr_writer& out, std::uint32_t level, const rpc_share& shar
     if (level == 0) return;
     out.text(share.comment);
     if (level == 2 or level == 502) out.text("C:\\" + share.name);
+    if (level == 502) out.byte_array(descriptor_of(share));
 }
 
 rpc_fault share_enum(const rpc_host& host, ndr_reader& in, ndr_writer& out) {
@@ -119,6 +138,18 @@ rpc_fault share_get_info(const rpc_host& host, ndr_reader& in, ndr_writer& out) 
         put_share_texts(out, *level, *share);
     }
     out.u32(found ? no_error : is_share_level(*level) ? error_share_not_found : error_invalid_level);
+    return rpc_fault::none;
+}
+
+// Shares are set in the configuration only. No parameter is named as wrong.
+rpc_fault share_set_info(ndr_reader& in, ndr_writer& out) {
+    const auto server = in.pointed_text();
+    if (!server) return rpc_fault::bad_stub_data;
+    const auto name = in.text();
+    const auto level = in.u32();
+    if (!name or !level) return rpc_fault::bad_stub_data;
+    out.pointer(false);
+    out.u32(error_access_denied);
     return rpc_fault::none;
 }
 
@@ -194,6 +225,8 @@ rpc_fault call_srvsvc(const rpc_host& host, const rpc_call& call, ndr_writer& re
             return share_enum(host, arguments, results);
         case net_share_get_info:
             return share_get_info(host, arguments, results);
+        case net_share_set_info:
+            return share_set_info(arguments, results);
         case net_server_get_info:
             return server_get_info(host, arguments, results);
         case net_remote_tod:
