@@ -138,9 +138,13 @@ io::task<nt_status> serve_tree_connect(request& r) {
         r.host().rejections.add(limit::trees_per_session, by.admitted.client.name());
         co_return nt_status::insufficient_resources;
     }
+    wire::share_flags flags = flags_of(wanted->configuration());
+    // Lets clients request it of READs, and compress WRITEs themselves.
+    if (r.connection().agreed.compression.is_on() and not wanted->is_pipes())
+        flags |= wire::share_flags::compress_data;
     encode(*body, wire::tree_connect_reply{
                       .type = wanted->is_pipes() ? wire::share_type::pipe : wire::share_type::disk,
-                      .flags = flags_of(wanted->configuration()),
+                      .flags = flags,
                       .maximal_access = fresh->access_max});
     r.compound().tree_id = fresh->id;
     r.tree = std::move(fresh);
