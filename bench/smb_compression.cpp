@@ -131,7 +131,8 @@ void decide(run& repeat, const byte_vector& data) {
     byte_vector to(data.size());
     std::size_t compressed = 0;
     measure(repeat, [&] {
-        const uncompressed_message message{.head = *bytes_view(data).first(80), .data = *bytes_view(data).from(80)};
+        const uncompressed_message message{.head = *bytes_view(data).first(80),
+                                           .data = *bytes_view(data).from(80)};
         compressed += compress_message(message, agreed, to, *work).value_or(0);
     });
 }
@@ -164,7 +165,8 @@ int main(int argc, char** argv) {
     benchmark bench("smb_compression", "What does compression of SMB messages cost per byte?");
     for (const input& each : inputs) {
         for (const codec& by : codecs) {
-            const std::string name = std::string(by.name) + "_" + each.name + "_" + percentage_left(each.data, by);
+            const std::string name =
+                std::string(by.name) + "_" + each.name + "_" + percentage_left(each.data, by);
             bench.add(options_for(name, by.gigabytes_per_second))
                 .subject("limit", [&each](run& r) { copy(r, each.data); })
                 .subject("sluice.compress", [&each, &by](run& r) { compress(r, each.data, by); })

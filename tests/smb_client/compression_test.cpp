@@ -60,7 +60,7 @@ struct with_file {
         EXPECT_EQ(written.value_or(0), data.size());
     }
 
-    // Of the last READ.
+    // For the last READ.
     std::size_t received = 0;  // bytes
     std::size_t sent_plain = 0;
     std::size_t sent_compressed = 0;
@@ -109,7 +109,7 @@ TEST(compression, of_random_data_is_omitted) {
     }
 }
 
-TEST(compression, precedes_encryption) {
+TEST(compression, precedes_encryption_so_that_frames_are_short) {
     rig world(compress);
     with_file subject(world,
                       {.server_name = "server", .encryption = encryption::required, .compresses = true});
@@ -137,7 +137,7 @@ TEST(compression, is_omitted_if_the_client_or_the_server_does_not_support_it) {
     }
 }
 
-TEST(compression, of_short_data_and_of_the_end_of_a_file_works) {
+TEST(compression, works_at_the_end_of_a_file_and_is_omitted_for_short_data) {
     rig world(compress);
     with_file subject(world);
     const bytes text = text_of(5000);
@@ -194,7 +194,7 @@ TEST(compression, that_is_damaged_breaks_the_connection) {
     }
 }
 
-TEST(compression, of_a_reply_that_another_changed_is_detected_by_the_signature) {
+TEST(compression, leaves_changes_of_a_reply_on_the_way_to_the_signature) {
     rig world(compress);
     with_file subject(world);
     const bytes text = text_of(65'536);

@@ -277,8 +277,9 @@ private:
     // Sending.
     intrusive_list<exchange, &exchange::send_link_> outbox_;
     intrusive_list<exchange, &exchange::send_link_> sending_;
-    std::unique_ptr<wire::compression_work_area> compression_memory_;  // if it compresses
-    unsigned compression_skips_ = 0;                                   // WRITEs not compressed from now on
+    // Compression. The next WRITEs, as many as skips, are not compressed.
+    std::unique_ptr<wire::compression_work_area> compression_memory_;
+    unsigned compression_skips_ = 0;
     std::coroutine_handle<> idle_sender_;
 
     // Receiving.

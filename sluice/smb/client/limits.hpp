@@ -22,7 +22,7 @@ inline constexpr std::size_t frame_overhead_bytes_max = 4096;
 /// The shortest data of a WRITE that are compressed, and the part that must be saved: one byte in
 /// so many. WRITEs that are not compressed after one that saved less.
 inline constexpr std::size_t compressed_write_bytes_min = 4096;
-inline constexpr std::size_t compression_saves_min = 16;
+inline constexpr std::size_t compression_saves_min = 32;
 inline constexpr unsigned compression_skips = 15;
 
 /// The largest frame before a dialect is negotiated.

@@ -53,7 +53,7 @@ inline constexpr std::size_t reply_bytes_per_frame_max = 32U << 20;
 inline constexpr std::size_t compressed_read_bytes_min = 128;
 inline constexpr std::size_t compressed_read_bytes_max = 1U << 20;
 /// A reply is sent compressed if that saves at least one byte in so many.
-inline constexpr std::size_t compression_saves_min = 16;
+inline constexpr std::size_t compression_saves_min = 32;
 /// READs of an open that are not compressed after one that saved less.
 inline constexpr unsigned compression_skips = 15;
 
