@@ -65,6 +65,13 @@ TEST(lz77, rejects_a_distance_to_before_the_first_byte) {
               std::unexpected(decode_error::bad_value));
 }
 
+TEST(lz77, accepts_a_length_in_32_bits) {
+    // 299997 bytes, less three.
+    const message_bytes abc_100000_times =
+        some_bytes({0xff, 0xff, 0xff, 0x1f, 'a', 'b', 'c', 0x17, 0, 0x0f, 0xff, 0, 0, 0xda, 0x93, 0x04, 0});
+    EXPECT_TRUE(subject::expand(abc_100000_times, 300'000) == copy_of(text_bytes(abc(100'000))));
+}
+
 TEST(lz77, rejects_a_length_beyond_the_end_in_32_bits) {
     const message_bytes long_match =
         some_bytes({0xff, 0xff, 0xff, 0x7f, 'x', 0x07, 0, 0x0f, 0xff, 0, 0, 0xff, 0xff, 0xff, 0xff});
