@@ -171,18 +171,29 @@ TEST_F(compression, closes_the_connection_of_a_client_of_an_older_dialect) {
     EXPECT_TRUE(client.is_rejected());
 }
 
-TEST_F(compression, of_shares_is_announced_where_it_was_negotiated) {
-    serve();
-    for (const bool offers : {true, false}) {
-        const auto client = logged_on(offers ? all : std::vector<algorithm>{});
-        const auto path = wire::utf16_of("\\\\s\\files");
-        client->sign(true);
-        const auto said = client->call(command::tree_connect,
-                                       wire::tree_connect_args{.path = std::as_bytes(std::span(*path))});
-        ASSERT_EQ(said.status(), nt_status::success);
+TEST_F(compression, of_shares_is_announced_in_3_1_1_if_the_server_supports_it) {
+    const auto path = wire::utf16_of("\\\\s\\files");
+    const wire::tree_connect_args args{.path = std::as_bytes(std::span(*path))};
+    const auto is_announced_to = [&](compliant_client& client) {
+        const auto said = client.call(command::tree_connect, args);
+        EXPECT_EQ(said.status(), nt_status::success);
         const auto reply = wire::decode_tree_connect_reply(said.message());
-        EXPECT_EQ(wire::has(reply->flags, wire::share_flags::compress_data), offers);
+        return reply and wire::has(reply->flags, wire::share_flags::compress_data);
+    };
+    serve();
+    {
+        const auto client = logged_on({});
+        client->sign(true);
+        EXPECT_TRUE(is_announced_to(*client));
+        compliant_client older(*where_, 2);
+        EXPECT_EQ(older.log_on("u", "p"), nt_status::success);
+        EXPECT_FALSE(is_announced_to(older));
     }
+    where_->stop();
+    serve(adjust_to_default);
+    const auto client = logged_on();
+    client->sign(true);
+    EXPECT_FALSE(is_announced_to(*client));
 }
 
 TEST_F(compression, of_requests_works_with_each_algorithm_chained_and_unchained) {

@@ -139,9 +139,10 @@ io::task<nt_status> serve_tree_connect(request& r) {
         co_return nt_status::insufficient_resources;
     }
     wire::share_flags flags = flags_of(wanted->configuration());
-    // Lets clients request it of READs, and compress WRITEs themselves.
-    if (r.connection().agreed.compression.is_on() and not wanted->is_pipes())
-        flags |= wire::share_flags::compress_data;
+    // Lets clients that negotiated it request compression of READs, and compress WRITEs.
+    const bool announces_compression =
+        r.host().configuration().compresses and r.connection().agreed.is_at_least(wire::dialect::smb_3_1_1);
+    if (announces_compression and not wanted->is_pipes()) flags |= wire::share_flags::compress_data;
     encode(*body, wire::tree_connect_reply{
                       .type = wanted->is_pipes() ? wire::share_type::pipe : wire::share_type::disk,
                       .flags = flags,
