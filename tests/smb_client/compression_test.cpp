@@ -17,7 +17,7 @@ using bytes = std::vector<std::byte>;
 bytes text_of(std::size_t size) {
     std::string text;
     for (int i = 0; text.size() < size; ++i)
-        text += "line " + std::to_string(i / 3) + " of a file\n";
+        text += "line " + std::to_string(i / 3) + " in a file\n";
     const auto all = std::as_bytes(std::span(text)).first(size);
     return {all.begin(), all.end()};
 }

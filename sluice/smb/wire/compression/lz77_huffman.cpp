@@ -180,7 +180,7 @@ public:
         symbol = next.symbol;
         return consume(next.bits);
     }
-    // Takes what follows the symbol of a match.
+    // Takes the fields after the symbol of a match.
     [[nodiscard]] decoded<byte_match> take_match(std::size_t symbol) noexcept {
         std::size_t length = symbol % 16;
         if (length == in_symbol) {
