@@ -21,8 +21,11 @@ public:
         : loop_(loop), clock_(clock), newest_(newest) {}
 
     io::task<void> live(io::socket_handle socket) {
-        const connection_options options{
-            .server_name = "server", .dialect_max = newest_, .signs = false, .credits_wanted = 64};
+        const connection_options options{.server_name = "server",
+                                         .dialect_max = newest_,
+                                         .signs = false,
+                                         .credits_wanted = 64,
+                                         .compresses = true};
         auto opening = connection::open({loop_, secrets_, clock_}, std::move(socket), options);
         auto opened = co_await std::move(opening);
         if (not opened) co_return;

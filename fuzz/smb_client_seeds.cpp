@@ -24,6 +24,15 @@ public:
     explicit recorder(std::uint8_t choice) { bytes_.push_back(static_cast<char>(choice)); }
 
     void hear(bytes_view frame) {
+        if (smb::wire::kind_of_frame(frame) == smb::wire::frame_kind::compressed) {
+            add({.form = le8(3),
+                 .status = {},
+                 .credits = {},
+                 .hundreds_of_zeros = {},
+                 .length = le16(static_cast<std::uint16_t>(frame.size()))},
+                {reinterpret_cast<const char*>(frame.data()), frame.size()});
+            return;
+        }
         smb::wire::compound_reader messages(frame, 16);
         while (not messages.done())
             hear_message(*messages.next());
@@ -52,6 +61,9 @@ private:
                                      .credits = le16(header.credits),
                                      .hundreds_of_zeros = le8(static_cast<std::uint8_t>(zeros)),
                                      .length = le16(static_cast<std::uint16_t>(body.size()))};
+        add(head, body);
+    }
+    void add(const fuzz::answer_head& head, std::string_view body) {
         bytes_.append(reinterpret_cast<const char*>(&head), sizeof head).append(body);
     }
 
@@ -61,7 +73,8 @@ private:
 
 std::string record(std::uint8_t choice) {
     recorder heard(choice);
-    smb_simulation::world world({.seed = 1}, 1);
+    smb_simulation::world world({.seed = 1}, 1,
+                                [](smb::server::server_configuration& of) { of.compresses = true; });
     smb::client::client_life client(*world.loop, world.clock,
                                     smb::client::client_life::dialects[choice & 3U]);
     {

@@ -131,6 +131,7 @@ world::world(const circumstances& how)
     configuration.signing = how.requires_signing ? protection::required : protection::offered;
     configuration.encryption = how.requires_encryption ? protection::required : protection::offered;
     configuration.allows_guests = how.allows_guests;
+    configuration.compresses = true;
     if (how.expires_sessions) configuration.session_lifetime = std::chrono::hours(1);
     configuration.shares = shares(~0U, 0);
     server_ = std::make_unique<smb::server::smb_server>(

@@ -48,7 +48,7 @@ MODULES = {
            "asio"),
     "fat": ("", "codec", "device", "engine", "volume", "edit", "check", "partition"),
     "smb/server": ("core", "report", "file", "session", "open", "metadata", "net", "operation", "command", ""),
-    "smb/wire": ("", "security", "fscc", "message", "create", "file", "fsctl", "rpc"),
+    "smb/wire": ("", "security", "fscc", "message", "compression", "create", "file", "fsctl", "rpc"),
     "vfs": ("domain", "", "host", "memory"),
 }
 

@@ -4,8 +4,8 @@
     tests/conformance/microsoft_suites.py --runner PATH --program build/release/sluice/cli/sluice [--suite MS-FSA] [--quick]
 
 The suites are github.com/microsoft/WindowsProtocolTestSuites. The runner is a program that executes one of them:
-`PATH SUITE --program PROGRAM --out DIRECTORY --server-args ARGUMENTS [--signing] [--filter FILTER]` leaves
-`DIRECTORY/SUITE.json`, an object with `[outcome, message]` for each case. Without `--runner`, the variable
+`PATH SUITE --program PROGRAM --out DIRECTORY --server-args ARGUMENTS [--set NAME=VALUE ...] [--signing] [--filter FILTER]`
+sets properties of the suite and leaves `DIRECTORY/SUITE.json`, an object with `[outcome, message]` for each case. Without `--runner`, the variable
 SLUICE_PROTOCOL_SUITES names it; without both, the exit status is 77. A case that fails must be in the ledger of its suite
 with the cause and the decision, or the run fails. A case in the ledger that passes is reported.
 """
@@ -20,10 +20,14 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 LEDGERS = {"MS-SMB2": HERE / "microsoft-smb2.txt", "MS-FSA": HERE / "microsoft-fsa.txt"}
-# What the suites expect of a server: an administrator may read and change audit lists, and files have short names.
-SERVER_OPTIONS = "--auditor administrator --short-names on"
+# What the suites expect of a server: an administrator may read and change audit lists, files have short names, and messages are
+# compressed.
+SERVER_OPTIONS = "--auditor administrator --short-names on --compression on"
+# Their properties that state what the server supports. The others have the values of the runner.
+PROPERTIES = ("SupportedCompressionAlgorithms=LZ77;LZ77Huffman;LZNT1;Pattern_V1", "IsChainedCompressionSupported=true",
+              "CompressedFileShare=SMBBasic")
 # Topics that take less than a minute each: for both suites, 89 seconds (`time microsoft_suites.py --program PROGRAM --quick`).
-QUICK = {"MS-SMB2": "Name~CreateClose|Name~AppInstance|Name~QueryDir", "MS-FSA": "Name~QueryDirectory|Name~FsCtl"}
+QUICK = {"MS-SMB2": "Name~CreateClose|Name~AppInstance|Name~QueryDir|Name~BVT_SMB2Compression", "MS-FSA": "Name~QueryDirectory|Name~FsCtl"}
 SKIPPED = 77
 
 
@@ -45,6 +49,8 @@ def run(suite, options):
     with tempfile.TemporaryDirectory() as directory:
         command = [options.runner, suite, "--program", options.program, "--out", directory,
                    "--server-args", SERVER_OPTIONS]
+        for each in PROPERTIES:
+            command += ["--set", each]
         command += ["--signing"] if options.signing == "required" else []
         command += ["--filter", QUICK[suite]] if options.quick else []
         status = subprocess.run(command, check=False).returncode

@@ -406,6 +406,7 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
         configuration.account_of = unix_account_of;
     }
     if (options.encrypt) configuration.encryption = smb::server::protection::required;
+    configuration.compresses = options.compression == "on";
     if (options.no_signing) configuration.signing = smb::server::protection::offered;
     if (not options.signing_algorithms.empty())
         configuration.signing_algorithms = signing_algorithms_of(options.signing_algorithms).value();

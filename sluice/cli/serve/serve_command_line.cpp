@@ -114,6 +114,12 @@ void add_network_options(command_syntax command, serve_options& options) {
         .check(validate_advertised_addresses)
         .value_name("ADDRESS[,speed=RATE][,rss][,index=N]")
         .group(heading);
+    command
+        .add_option("--compression", options.compression,
+                    "compress messages of SMB 3.1.1 for clients that request it: on, off [default: off]")
+        .one_of(std::vector<std::string>{"off", "on"})
+        .value_name("off|on")
+        .group(heading);
 }
 
 void add_observation_options(command_syntax command, serve_options& options) {

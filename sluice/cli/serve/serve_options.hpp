@@ -57,6 +57,7 @@ struct serve_options {
     bool impersonate = false;
     bool offload = false;     // for all directories
     std::string short_names;  // for all directories: "on" or "off"; empty: off
+    std::string compression;  // of messages: "on" or "off"; empty: off
     bool verbose = false;
     bool confines = true;
     std::vector<std::string> confine_to;  // in addition to the shares and the files of the server

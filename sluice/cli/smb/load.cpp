@@ -63,7 +63,10 @@ io::task<outcome<std::uint64_t>> read_over(connection& over, const remote_file& 
     const smb::wire::read_args asked{.file = file.id(),
                                      .offset_bytes = at.offset,
                                      .length_bytes = static_cast<std::uint32_t>(at.into.size()),
-                                     .padding = static_cast<std::uint8_t>(smb::wire::read_reply_data_offset)};
+                                     .padding = static_cast<std::uint8_t>(smb::wire::read_reply_data_offset),
+                                     .flags = over.agreed().compression.is_on()
+                                                  ? smb::wire::read_flags::request_compressed
+                                                  : smb::wire::read_flags::none};
     io::task<outcome<reply>> asking = over.call(smb::wire::command::read, asked, how);
     const outcome<reply> answered = co_await std::move(asking);
     if (not answered) co_return failed(answered.error());

@@ -76,6 +76,10 @@ void add_remote_options(command_syntax command, remote_options& options) {
         .shows_default()
         .group("Network");
     command
+        .add_flag("--compress", options.compresses,
+                  "request compression of data, if the server supports it (SMB 3.1.1)")
+        .group("Network");
+    command
         .add_option("--dialect", options.dialect_max, "highest SMB dialect to offer: 2.1, 3.0, 3.0.2, 3.1.1")
         .one_of({"2.1", "3.0", "3.0.2", "3.1.1"})
         .value_name("VERSION")
@@ -180,7 +184,8 @@ void remote_share::connect(const remote_options& options) {
         .dialect_max = dialect_of(options.dialect_max),
         .signs = not options.is_unsigned,
         .encryption = options.encrypts ? encryption::required : encryption::as_server_requires,
-        .channels = options.channels};
+        .channels = options.channels,
+        .compresses = options.compresses};
     const dependencies deps{.loop = *loop_, .random = random_, .clock = clock_};
     auto dialled = run(dial(deps, *addresses, how));
     if (not dialled) refuse(dialled.error().message());

@@ -20,6 +20,7 @@ namespace sluice::cli {
 struct remote_options {
     std::string password_file;
     bool encrypts = false;
+    bool compresses = false;
     bool is_unsigned = false;
     bool is_guest = false;
     std::string dialect_max = "3.1.1";

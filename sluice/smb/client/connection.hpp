@@ -17,6 +17,7 @@
 #include "sluice/smb/client/exchange.hpp"
 #include "sluice/smb/client/limits.hpp"
 #include "sluice/smb/client/not_null_ptr.hpp"
+#include "sluice/smb/wire/compression/compressed_message.hpp"
 #include "sluice/smb/wire/message/frame.hpp"
 #include "sluice/smb/wire/message/negotiate.hpp"
 
@@ -49,6 +50,9 @@ struct connection_options {
     bool offers_gmac = true;
     std::uint32_t credits_wanted = limits::credits_wanted;
     std::chrono::seconds reply_timeout = limits::reply_timeout;
+    /// Requests compressed data of READs, and compresses those of WRITEs, where the server supports
+    /// that (SMB 3.1.1).
+    bool compresses = false;
     /// The same in every channel of a session. All zero: generated at random.
     wire::guid client_guid{};
 };
@@ -67,6 +71,7 @@ struct agreement {
     std::uint32_t write_bytes_max = 0;
     auth::signing_algorithm signing = auth::signing_algorithm::hmac_sha256;
     std::optional<auth::cipher_algorithm> cipher{};
+    wire::negotiated_compression compression{};
     auth::preauth_integrity preauth{};        ///< for 3.1.1; each session setup
                                               ///< continues from a copy
     std::vector<std::byte> security_offer{};  ///< the server's first SPNEGO token
@@ -220,6 +225,7 @@ private:
     void launch(exchange& one) noexcept;
     [[nodiscard]] wire::header header_for(exchange& one) noexcept;
     [[nodiscard]] bool seal(exchange& one) noexcept;
+    void compress(exchange& one) noexcept;
     [[nodiscard]] bool sign(exchange& one) noexcept;
     [[nodiscard]] io::task<void> send_all() noexcept;
     void complete_sent() noexcept;
@@ -233,6 +239,8 @@ private:
     [[nodiscard]] io::task<outcome<void>> discard_data(std::size_t bytes) noexcept;
     [[nodiscard]] io::task<outcome<void>> receive_direct(exchange& reader, std::size_t frame_bytes) noexcept;
     [[nodiscard]] outcome<void> take_frame(mutable_bytes frame) noexcept;
+    [[nodiscard]] outcome<pool_buffer> decompress(bytes_view frame) noexcept;
+    [[nodiscard]] outcome<void> take_messages(bytes_view messages, bool was_sealed) noexcept;
     [[nodiscard]] outcome<void> take_message(const wire::message_view& message, bool was_sealed) noexcept;
     [[nodiscard]] outcome<void> authenticate_reply(const exchange& one, const wire::header& header,
                                                    std::span<const bytes_view> parts,
@@ -269,6 +277,9 @@ private:
     // Sending.
     intrusive_list<exchange, &exchange::send_link_> outbox_;
     intrusive_list<exchange, &exchange::send_link_> sending_;
+    // Compression. The next WRITEs, as many as skips, are not compressed.
+    std::unique_ptr<wire::compression_work_area> compression_memory_;
+    unsigned compression_skips_ = 0;
     std::coroutine_handle<> idle_sender_;
 
     // Receiving.

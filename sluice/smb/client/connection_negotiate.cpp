@@ -20,6 +20,13 @@ constexpr std::array dialects{dialect::smb_2_0_2, dialect::smb_2_1, dialect::smb
 constexpr std::array<le16, 4> ciphers{le16(2), le16(4), le16(1), le16(3)};
 constexpr std::array<le16, 3> signings{le16(2), le16(1), le16(0)};
 
+// The fastest algorithm first: a server compresses with the first one that it supports.
+constexpr std::array<le16, 4> compressions{le16(2), le16(3), le16(1), le16(4)};
+[[nodiscard]] wire::compression_capabilities offered_compression() noexcept {
+    return {.flags = wire::compression_chained,
+            .algorithms = wire::code_list<wire::compression_algorithm>(std::span(compressions))};
+}
+
 [[nodiscard]] std::span<const le16> signings_for(const connection_options& how) noexcept {
     return std::span<const le16>(signings).subspan(how.offers_gmac ? 0 : 1);
 }
@@ -64,6 +71,7 @@ io::task<outcome<void>> connection::negotiate() noexcept {
             .hashes = wire::code_list<wire::hash_algorithm>(std::span(&sha_512, 1)), .salt = salt};
         hello.contexts.ciphers = wire::code_list<wire::cipher>(std::span(ciphers));
         hello.contexts.signing = wire::code_list<wire::signing_algorithm>(signings_for(options_));
+        if (options_.compresses) hello.contexts.compression = offered_compression();
     }
     auth::preauth_integrity hash;
     hash_next_request(hash);
@@ -131,6 +139,14 @@ outcome<void> connection::apply_negotiate_contexts(const wire::negotiate_context
             return failed(
                 client_error::of_protocol(step, "the server chose a signing algorithm that was not offered"));
         agreed_.signing = chosen;
+    }
+    if (options_.compresses and said.compression) {
+        agreed_.compression = wire::negotiated_compression::choose(*said.compression);
+        const bool is_none = said.compression->algorithms.size() == 1 and
+                             said.compression->algorithms[0] == wire::compression_algorithm::none;
+        if (not is_none and agreed_.compression.capabilities() != *said.compression)
+            return failed(
+                client_error::of_protocol(step, "the server chose a compression that was not offered"));
     }
     return {};
 }

@@ -87,7 +87,9 @@ io::task<outcome<void>> connection::receive_frame() noexcept {
     const bytes_view prefix(staged_.data() + begin_, wire::frame_prefix_bytes);
     const auto length = wire::decode_frame_prefix(prefix, frame_bytes_max());
     if (not length) co_return failed(broken_rule("a frame with an invalid length"));
-    if (*length < wire::header_bytes) co_return failed(broken_rule("a frame too short for a message"));
+    // A compressed frame may be shorter than its message.
+    const std::size_t bytes_min = agreed_.compression.is_on() ? sizeof(le32) : wire::header_bytes;
+    if (*length < bytes_min) co_return failed(broken_rule("a frame too short for a message"));
 
     const std::size_t head_bytes = std::min(framed_read_head_bytes, wire::frame_prefix_bytes + *length);
     io::task<outcome<void>> staging_head = stage(head_bytes);
@@ -226,6 +228,7 @@ outcome<void> connection::take_frame(mutable_bytes frame) noexcept {
     if (not kind) return failed(broken_rule("a frame that is not an SMB2 message"));
     bool was_sealed = false;
     bytes_view messages = frame;
+    wire::frame_kind inner = *kind;
     if (*kind == wire::frame_kind::encrypted) {
         const auto sealed = wire::decode_transform(frame);
         if (not sealed or not security_.opener or sealed->header.session_id != security_.session_id)
@@ -237,9 +240,35 @@ outcome<void> connection::take_frame(mutable_bytes frame) noexcept {
             return failed(broken_rule("an encrypted frame that is not authentic"));
         messages = plain;
         was_sealed = true;
-    } else if (*kind != wire::frame_kind::smb2) {
-        return failed(broken_rule("a frame of a kind that was not negotiated"));
+        inner = wire::kind_of_frame(plain).value_or(wire::frame_kind::smb1);
     }
+    if (inner == wire::frame_kind::compressed and agreed_.compression.is_on()) {
+        const outcome<pool_buffer> decompressed = decompress(messages);
+        if (not decompressed) return failed(decompressed.error());
+        return take_messages(decompressed->bytes(), was_sealed);
+    }
+    if (inner != wire::frame_kind::smb2)
+        return failed(broken_rule("a frame of a kind that was not negotiated"));
+    return take_messages(messages, was_sealed);
+}
+
+// Every violation breaks the connection ([MS-SMB2] 3.2.5.1.1.2).
+outcome<pool_buffer> connection::decompress(bytes_view frame) noexcept {
+    const std::size_t transfer_bytes_max =
+        std::max({agreed_.transact_bytes_max, agreed_.read_bytes_max, agreed_.write_bytes_max});
+    const auto bytes = wire::decompressed_bytes(
+        frame, agreed_.compression, wire::compression_limits_for(transfer_bytes_max, frame_bytes_max()));
+    if (not bytes) return failed(broken_rule("a compressed frame with an invalid header"));
+    pool_buffer memory = memory_.take(*bytes);
+    if (not memory) return failed(client_error::of_io(step, ENOMEM));
+    if (not wire::decompress_message(frame, agreed_.compression, memory.bytes()))
+        return failed(broken_rule("a frame that cannot be decompressed"));
+    if (wire::kind_of_frame(memory.bytes()) != wire::frame_kind::smb2)
+        return failed(broken_rule("a compressed frame that is not an SMB2 message"));
+    return memory;
+}
+
+outcome<void> connection::take_messages(bytes_view messages, bool was_sealed) noexcept {
     wire::compound_reader reader(messages, limits::messages_per_frame_max);
     while (not reader.done()) {
         const auto message = reader.next();

@@ -68,6 +68,7 @@ void connection::launch(exchange& one) noexcept {
         break_soon(client_error::of_protocol(one.how_.step, "no message ids are left for the session key"));
         return;
     }
+    if (agreed_.compression.is_on() and one.command_ == wire::command::write) compress(one);
     if (one.is_sealed_ and not seal(one)) {
         break_soon(client_error::of_io(one.how_.step, ENOMEM));
         return;
@@ -90,6 +91,38 @@ bool connection::sign(exchange& one) noexcept {
     if (not signature) return false;
     std::ranges::copy(*signature, message.begin() + wire::header_signature_offset);
     return true;
+}
+
+// Compresses the data of a WRITE, after its signature was made, if that saves enough. Then the
+// request consists of its own memory only. Data that did not shrink, such as those of an archive,
+// are probably followed by others.
+void connection::compress(exchange& one) noexcept {
+    if (one.payload_.size() < limits::compressed_write_bytes_min) return;
+    if (compression_skips_ != 0) {
+        --compression_skips_;
+        return;
+    }
+    if (compression_memory_ == nullptr) compression_memory_ = std::make_unique<wire::compression_work_area>();
+    const bytes_view head = *bytes_view(one.memory_.bytes())
+                                 .slice({.offset = wire::frame_prefix_bytes,
+                                         .length = one.head_bytes_ - wire::frame_prefix_bytes});
+    const std::size_t message_bytes = head.size() + one.payload_.size();
+    const std::size_t useful = message_bytes - message_bytes / limits::compression_saves_min;
+    pool_buffer memory = memory_.take(wire::frame_prefix_bytes + useful);
+    if (not memory) return;
+    const mutable_bytes room = *mutable_bytes(memory.bytes()).from(wire::frame_prefix_bytes);
+    const auto size = wire::compress_message({.head = head, .data = one.payload_}, agreed_.compression, room,
+                                             *compression_memory_);
+    if (not size) {
+        compression_skips_ = limits::compression_skips;
+        return;
+    }
+    ENSURE(*size < message_bytes, "a compressed message is shorter");
+    byte_writer prefix(memory.bytes());
+    wire::encode_frame_prefix(prefix, *size);
+    one.memory_ = std::move(memory);
+    one.head_bytes_ = wire::frame_prefix_bytes + *size;
+    one.payload_ = {};
 }
 
 // Encrypts head and payload into the request's own memory.

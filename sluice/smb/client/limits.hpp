@@ -19,6 +19,11 @@ inline constexpr std::uint32_t transfer_bytes_max = 8U << 20;
 
 /// The part of a frame that is not data of a transfer: headers, encryption, and other fields.
 inline constexpr std::size_t frame_overhead_bytes_max = 4096;
+/// The shortest data of a WRITE that are compressed, and the part that must be saved: one byte in
+/// so many. WRITEs that are not compressed after one that saved less.
+inline constexpr std::size_t compressed_write_bytes_min = 4096;
+inline constexpr std::size_t compression_saves_min = 32;
+inline constexpr unsigned compression_skips = 15;
 
 /// The largest frame before a dialect is negotiated.
 inline constexpr std::size_t first_frame_bytes_max = 64U << 10;

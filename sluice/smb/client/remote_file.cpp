@@ -30,13 +30,15 @@ io::task<outcome<std::size_t>> remote_file::co_read(mutable_bytes into, std::uin
     request_options how = tree_.request("read");
     how.payload_bytes = into.size();
     how.into = into;
-    const wire::read_args asked{.file = id_,
-                                .offset_bytes = offset_bytes,
-                                .length_bytes = static_cast<std::uint32_t>(into.size()),
-                                .padding = static_cast<std::uint8_t>(wire::read_reply_data_offset)};
+    wire::read_args asked{.file = id_,
+                          .offset_bytes = offset_bytes,
+                          .length_bytes = static_cast<std::uint32_t>(into.size()),
+                          .padding = static_cast<std::uint8_t>(wire::read_reply_data_offset)};
     for (;;) {
         how.channel_sequence = tree_.of().channel_sequence();
         connection& channel = tree_.of().idlest();
+        asked.flags = channel.agreed().compression.is_on() ? wire::read_flags::request_compressed
+                                                           : wire::read_flags::none;
         io::task<outcome<reply>> asking = channel.call(wire::command::read, asked, how);
         const outcome<reply> answered = co_await std::move(asking);
         if (answered) co_return answered->read_bytes;

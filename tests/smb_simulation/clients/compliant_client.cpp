@@ -37,14 +37,18 @@ compliant_client::compliant_client(world& where, const io::socket_address& from,
     if (not derives_keys_) signing_ = auth::signing_algorithm::hmac_sha256;
 }
 
-compliant_client::compliant_client(world& where, std::vector<wire::signing_algorithm> offered)
+compliant_client::compliant_client(world& where, std::vector<wire::signing_algorithm> offered,
+                                   std::vector<wire::compression_algorithm> compression)
     : simulated_client(where.connect(), where.clock, 1), world_(where), tasks_(*where.loop) {
     signing_offers_ = std::move(offered);
+    compression_offers_ = std::move(compression);
     EXPECT_TRUE(run(negotiate()));
     const auto reply = wire::decode_negotiate_reply(wire::message_view::of(received_).value());
     const bool is_newest = reply and reply->dialect == wire::dialect::smb_3_1_1;
     EXPECT_TRUE(is_newest);
     signing_was_chosen_ = is_newest and reply->contexts.signing;
+    if (is_newest and reply->contexts.compression)
+        compression_ = wire::negotiated_compression::choose(*reply->contexts.compression);
     if (signing_was_chosen_) signing_ = static_cast<auth::signing_algorithm>((*reply->contexts.signing)[0]);
 }
 
@@ -120,6 +124,19 @@ void compliant_client::announce_frame(std::size_t bytes) {
     wire::encode_frame_prefix(writer, bytes);
     outgoing_.insert(outgoing_.end(), prefix.begin(), prefix.end());
     send_all();
+}
+
+void compliant_client::send_frame(bytes_view frame) {
+    std::array<std::byte, wire::frame_prefix_bytes> prefix{};
+    byte_writer writer(prefix);
+    wire::encode_frame_prefix(writer, frame.size());
+    outgoing_.insert(outgoing_.end(), prefix.begin(), prefix.end());
+    outgoing_.insert(outgoing_.end(), frame.begin(), frame.end());
+    send_all();
+}
+
+bool compliant_client::is_rejected() {
+    return call(command::echo, wire::echo_args{}).status() == nt_status::network_name_deleted;
 }
 
 std::uint64_t compliant_client::send_proof(std::string_view user, std::string_view password) {

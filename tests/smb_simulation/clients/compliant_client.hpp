@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sluice/io/task/task_group.hpp"
+#include "sluice/smb/wire/compression/compressed_message.hpp"
 #include "sluice/smb/wire/create/create.hpp"
 #include "sluice/smb/wire/message/header.hpp"
 #include "sluice/smb/wire/message/session_setup.hpp"
@@ -32,7 +33,8 @@ public:
     /// `seed` have the same client GUID.
     explicit compliant_client(world& where, std::uint64_t seed = 1);
     /// Does the same with SMB 3.1.1, and offers these algorithms, of which there is at least one.
-    compliant_client(world& where, std::vector<smb::wire::signing_algorithm> offered);
+    compliant_client(world& where, std::vector<smb::wire::signing_algorithm> offered,
+                     std::vector<smb::wire::compression_algorithm> compression = {});
     /// Does the same from another address.
     compliant_client(world& where, const io::socket_address& from, std::uint64_t seed = 1);
     compliant_client(const compliant_client&) = delete;
@@ -87,6 +89,23 @@ public:
     /// Returns the number of message ids that it may still use.
     [[nodiscard]] std::uint64_t credits() const noexcept { return credits_; }
 
+    /// Encodes a request, without its frame, that is sent in another way. Uses up a message ID.
+    template <class Args>
+    [[nodiscard]] std::vector<std::byte> encoded(smb::wire::command code, const Args& args) {
+        put(code, args);
+        std::vector<std::byte> message(outgoing_.begin() + smb::wire::frame_prefix_bytes, outgoing_.end());
+        outgoing_.clear();
+        return message;
+    }
+    /// Sends any frame.
+    void send_frame(bytes_view frame);
+    /// Returns whether the server has closed the connection.
+    [[nodiscard]] bool is_rejected();
+
+    /// Returns the algorithms of compression that the server chose.
+    [[nodiscard]] const smb::wire::negotiated_compression& compression() const noexcept {
+        return compression_;
+    }
     /// Returns the algorithm that the server chose; std::nullopt if it chose the default, AES-CMAC.
     [[nodiscard]] std::optional<smb::auth::signing_algorithm> chosen_signing() const {
         return signing_was_chosen_ ? std::optional(signing_) : std::nullopt;
@@ -167,7 +186,8 @@ private:
     answer last_answer_;
     std::uint64_t cancelled_async_id_ = 0;
     smb::auth::signing_algorithm signing_ = smb::auth::signing_algorithm::aes_cmac;
-    bool derives_keys_ = true;                 // before SMB 3.0, the key of the logon signs
+    bool derives_keys_ = true;  // before SMB 3.0, the key of the logon signs
+    smb::wire::negotiated_compression compression_;
     bool signing_was_chosen_ = false;          // by the server's reply; otherwise it is the default
     smb::auth::secret_bytes<16> signing_key_;  // the key of the session, or of this channel
     smb::wire::session_flags session_flags_ = smb::wire::session_flags::none;

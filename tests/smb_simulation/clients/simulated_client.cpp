@@ -193,6 +193,9 @@ io::task<bool> simulated_client::negotiate() {
     std::vector<le16> signing;
     for (const wire::signing_algorithm one : signing_offers_)
         signing.emplace_back(static_cast<std::uint16_t>(one));
+    std::vector<le16> compression;
+    for (const wire::compression_algorithm one : compression_offers_)
+        compression.emplace_back(static_cast<std::uint16_t>(one));
     const bool is_newest = not signing.empty();
     const auto dialects = is_newest ? std::span<const le16>(newest) : std::span<const le16>(older);
     wire::negotiate_args hello{.capabilities = wire::capabilities::large_mtu | wire::capabilities::leasing |
@@ -204,6 +207,9 @@ io::task<bool> simulated_client::negotiate() {
         hello.contexts.preauth = wire::preauth_integrity{
             .hashes = wire::code_list<wire::hash_algorithm>(std::span(&hash, 1)), .salt = {}};
         hello.contexts.signing = wire::code_list<wire::signing_algorithm>(signing);
+        if (not compression.empty())
+            hello.contexts.compression = wire::compression_capabilities{
+                .flags = 1, .algorithms = wire::code_list<wire::compression_algorithm>(compression)};
     }
     put(command::negotiate, hello);
     preauth_.add(*bytes_view(outgoing_).from(wire::frame_prefix_bytes));

@@ -114,6 +114,8 @@ protected:
     std::uint32_t tree_id_ = 0;
     /// The offer for SMB 3.1.1; if it is not empty, negotiate() offers only this dialect.
     std::vector<smb::wire::signing_algorithm> signing_offers_;
+    /// The same for compression; with chained messages. Empty: none.
+    std::vector<smb::wire::compression_algorithm> compression_offers_;
     smb::auth::preauth_integrity preauth_;     // state of the negotiation
     bool is_related_ = false;                  // the next request is related to the previous one
     std::optional<smb::auth::signer> signer_;  // signs requests, except compounds

@@ -28,7 +28,6 @@ struct reply_contexts {
     le16 hash{static_cast<std::uint16_t>(wire::hash_algorithm::sha_512)};
     le16 cipher;
     le16 signing;
-    le16 no_compression;
     std::array<std::byte, salt_bytes> salt{};
     wire::negotiate_contexts contexts;
 };
@@ -88,10 +87,14 @@ struct reply_contexts {
             made.contexts.signing = wire::code_list<wire::signing_algorithm>(std::span(&made.signing, 1));
         }
     }
-    if (offered.compression)  // none: refused, in the way that is understood
-        made.contexts.compression = wire::compression_capabilities{
-            .flags = 0,
-            .algorithms = wire::code_list<wire::compression_algorithm>(std::span(&made.no_compression, 1))};
+    if (offered.compression) {
+        if (with.host().configuration().compresses) {
+            if (offered.compression->algorithms.empty()) return nt_status::invalid_parameter;
+            with.agreed.compression = wire::negotiated_compression::choose(*offered.compression);
+        }
+        // Without an algorithm: refused, in the way that is understood.
+        made.contexts.compression = with.agreed.compression.capabilities();
+    }
     return nt_status::success;
 }
 
@@ -108,6 +111,7 @@ void agree_on(connection& with, dialect chosen, const wire::negotiate_args& args
     agreed.signing =
         chosen >= dialect::smb_3_0 ? auth::signing_algorithm::aes_cmac : auth::signing_algorithm::hmac_sha256;
     agreed.cipher.reset();
+    agreed.compression = {};
     if (wire::has(agreed.capabilities, wire::capabilities::encryption))
         agreed.cipher = auth::cipher_algorithm::aes_128_ccm;
 }

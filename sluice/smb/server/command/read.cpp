@@ -68,11 +68,21 @@ namespace {
     return is_free ? nt_status::success : nt_status::file_lock_conflict;
 }
 
-[[nodiscard]] read_path choose_path(const request& r, open& from, vfs::node_data& data,
-                                    std::size_t bytes) noexcept {
+// Returns whether the client wants compressed data, and earlier data of the file have shrunk
+// ([MS-SMB2] 3.3.5.12).
+[[nodiscard]] bool is_compressed(const request& r, open& from, const wire::read_args& args) noexcept {
+    return wire::has(args.flags, wire::read_flags::request_compressed) and
+           r.connection().agreed.compression.is_on() and
+           args.length_bytes >= limits::compressed_read_bytes_min and
+           args.length_bytes <= limits::compressed_read_bytes_max and from.takes_compression();
+}
+
+[[nodiscard]] read_path choose_path(const request& r, open& from, vfs::node_data& data, std::size_t bytes,
+                                    bool is_compressed) noexcept {
     return path_of({.is_signed = r.is_reply_signed(),
                     .is_sealed = r.sealed_by != nullptr,
                     .is_compounded = not r.is_last_of_frame or not r.replies_before->empty(),
+                    .is_compressed = is_compressed,
                     // Where calls may hang, the loop asks nothing of the file.
                     .has_host_file = from.node->domain().is_inline() and data.pins_extents(),
                     .bytes = bytes});
@@ -119,7 +129,8 @@ io::task<nt_status> serve_read(request& r) {
 
     const auto file = vfs::data_of(*from->node);
     if (not file) co_return status_of(file.error());
-    read_path path = choose_path(r, *from, **file, args->length_bytes);
+    const bool compresses = is_compressed(r, *from, *args);
+    read_path path = choose_path(r, *from, **file, args->length_bytes, compresses);
     if (path == read_path::spliced) {
         reply_payload pages = cached_part(*from, **file, *args);
         if (pages) {
@@ -150,6 +161,7 @@ io::task<nt_status> serve_read(request& r) {
     from->position.store(args->offset_bytes + *got, std::memory_order_relaxed);
     r.connection().data().counted.add(path, *got);
     data.shrink(*got);
+    if (compresses and *got >= limits::compressed_read_bytes_min) r.compressed_for = from;
     co_return reply_with(r, std::move(data));
 }
 

@@ -136,9 +136,14 @@ io::task<nt_status> serve_tree_connect(request& r) {
         r.host().rejections.add(limit::trees_per_session, by.admitted.client.name());
         co_return nt_status::insufficient_resources;
     }
+    wire::share_flags flags = flags_of(wanted->configuration());
+    // Lets clients that negotiated it request compression of READs, and compress WRITEs.
+    const bool announces_compression =
+        r.host().configuration().compresses and r.connection().agreed.is_at_least(wire::dialect::smb_3_1_1);
+    if (announces_compression and not wanted->is_pipes()) flags |= wire::share_flags::compress_data;
     encode(*body, wire::tree_connect_reply{
                       .type = wanted->is_pipes() ? wire::share_type::pipe : wire::share_type::disk,
-                      .flags = flags_of(wanted->configuration()),
+                      .flags = flags,
                       .maximal_access = fresh->access_max});
     r.compound().tree_id = fresh->id;
     r.tree = std::move(fresh);

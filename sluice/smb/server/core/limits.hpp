@@ -48,6 +48,15 @@ inline constexpr std::size_t unsent_bytes_max = 32U << 20;
 /// Bytes of replies to one frame after which the server rejects its remaining messages.
 inline constexpr std::size_t reply_bytes_per_frame_max = 32U << 20;
 
+/// The READ replies that are compressed, in bytes of data: shorter ones are mostly header, and
+/// longer ones would keep a loop busy for long.
+inline constexpr std::size_t compressed_read_bytes_min = 128;
+inline constexpr std::size_t compressed_read_bytes_max = 1U << 20;
+/// A reply is sent compressed if that saves at least one byte in so many.
+inline constexpr std::size_t compression_saves_min = 32;
+/// READs of an open that are not compressed after one that saved less.
+inline constexpr unsigned compression_skips = 15;
+
 /// Bytes of buffers for requests and replies, of all clients: a quarter of the memory of the
 /// machine, at most this.
 inline constexpr std::size_t buffer_bytes_max = 4UL << 30;

@@ -183,6 +183,7 @@ private:
     [[nodiscard]] io::task<void> serve_messages(bytes_view messages,
                                                 std::shared_ptr<channel> sealed_by) noexcept;
     [[nodiscard]] std::optional<bytes_view> unseal(pool_buffer& frame, std::shared_ptr<channel>& by) noexcept;
+    [[nodiscard]] pool_buffer decompress(bytes_view compressed) noexcept;
     [[nodiscard]] bool admit(bytes_view messages) noexcept;
     [[nodiscard]] io::task<wire::nt_status> serve(request& r) noexcept;
     [[nodiscard]] wire::nt_status authorise(request& r) noexcept;
@@ -203,6 +204,9 @@ private:
     void send(std::span<finished_reply> replies, channel* sealed_by) noexcept;
     void put_pieces(const reply_payload::file_pieces& what) noexcept;
     void send_sealed(std::span<const finished_reply> replies, channel& by) noexcept;
+    void seal_parts(std::size_t bytes, channel& by) noexcept;
+    [[nodiscard]] bool send_compressed(std::span<finished_reply> replies, std::size_t bytes,
+                                       channel* sealed_by) noexcept;
     void send_notification(channel* sealed_by, wire::command code, reply& message) noexcept;
     void send_unasked(const wire::header& header, reply& message, channel* sealed_by) noexcept;
     [[nodiscard]] std::uint16_t grant_credits(const request& r) noexcept;

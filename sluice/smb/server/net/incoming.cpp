@@ -15,8 +15,8 @@ using wire::nt_status;
 
 io::task<void> connection::serve_frame(pool_buffer frame) noexcept {
     ENSURE(loop().is_owner(), "a frame is served on the home loop of its connection");
-    const auto kind = wire::kind_of_frame(frame.bytes());
-    if (not kind or *kind == wire::frame_kind::compressed) {
+    auto kind = wire::kind_of_frame(frame.bytes());
+    if (not kind) {
         close("not an SMB2 message");
         co_return;
     }
@@ -33,6 +33,16 @@ io::task<void> connection::serve_frame(pool_buffer frame) noexcept {
             co_return;
         }
         messages = *opened;
+        kind = wire::kind_of_frame(messages);
+    }
+    if (*kind == wire::frame_kind::compressed) {
+        pool_buffer message = decompress(messages);
+        if (not message) {
+            close("cannot decompress a message");
+            co_return;
+        }
+        frame = std::move(message);
+        messages = frame.bytes();
     }
     if (not admit(messages)) co_return;
     co_await serve_messages(messages, std::move(sealed_by));
@@ -49,8 +59,28 @@ std::optional<bytes_view> connection::unseal(pool_buffer& frame, std::shared_ptr
     if (not by->opener->open(header, std::span(&ciphertext, 1), plain)) return std::nullopt;
     // One transform in another would have the same bytes opened twice.
     const auto inner = wire::kind_of_frame(plain);
-    if (not inner or *inner != wire::frame_kind::smb2) return std::nullopt;
+    if (not inner) return std::nullopt;
+    if (*inner != wire::frame_kind::smb2 and *inner != wire::frame_kind::compressed) return std::nullopt;
     return plain;
+}
+
+// Every failure ends the connection ([MS-SMB2] 3.3.5.2.1.2). The memory is reserved after the
+// announced size was compared with the limits, and counts for the connection like that of a frame.
+pool_buffer connection::decompress(bytes_view compressed) noexcept {
+    ENSURE(loop().is_owner(), "a frame is decompressed on the home loop of its connection");
+    const std::size_t frame_max =
+        admitted.has_had_session ? limits::frame_bytes_max : limits::frame_bytes_max_before_session;
+    const auto bytes = wire::decompressed_bytes(
+        compressed, agreed.compression, wire::compression_limits_for(limits::transfer_bytes_max, frame_max));
+    if (not bytes) return {};
+    ENSURE(*bytes <= frame_max, "a decompressed message is not longer than a frame may be");
+    pool_buffer message = buffers().take(*bytes);
+    if (not message or not wire::decompress_message(compressed, agreed.compression, message.bytes()))
+        return {};
+    // Neither compressed again, nor encrypted.
+    const auto inner = wire::kind_of_frame(message.bytes());
+    if (not inner or *inner != wire::frame_kind::smb2) return {};
+    return message;
 }
 
 // Checks every message of the frame before it serves any: their ids are used up in the order of

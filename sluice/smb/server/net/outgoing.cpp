@@ -106,7 +106,8 @@ finished_reply connection::finish(request& r, nt_status status) noexcept {
                             .payload = std::move(answer.payload()),
                             .signed_by = {},
                             .hashed_by = {},
-                            .grants = std::exchange(r.grants, std::nullopt)};
+                            .grants = std::exchange(r.grants, std::nullopt),
+                            .compressed_for = std::move(r.compressed_for)};
     if (r.sealed_by == nullptr) {
         finished.signed_by = std::exchange(r.signs_reply_, std::nullopt);
         if (finished.signed_by)
@@ -157,6 +158,8 @@ void connection::send(std::span<finished_reply> replies, channel* sealed_by) noe
         bytes += message_bytes;
     }
     ENSURE(bytes <= wire::frame_bytes_max, "the length of a frame can be said in its prefix");
+    const auto is_compressed = [](const finished_reply& one) { return one.compressed_for != nullptr; };
+    if (std::ranges::any_of(replies, is_compressed) and send_compressed(replies, bytes, sealed_by)) return;
     if (sealed_by != nullptr) {
         send_sealed(replies, *sealed_by);
         return;
@@ -205,6 +208,12 @@ void connection::send_sealed(std::span<const finished_reply> replies, channel& b
             bytes += part.size();
         }
     }
+    seal_parts(bytes, by);
+}
+
+// Encrypts the parts in `parts_to_seal_`, of `bytes` in all.
+void connection::seal_parts(std::size_t bytes, channel& by) noexcept {
+    const std::vector<bytes_view>& parts = parts_to_seal_;
     const std::size_t sealed_bytes = wire::transform_header_bytes + bytes;
     pool_buffer memory = buffers().take(wire::frame_prefix_bytes + sealed_bytes);
     if (not memory) {
@@ -219,6 +228,49 @@ void connection::send_sealed(std::span<const finished_reply> replies, channel& b
         return;
     }
     writer_.put({.memory = std::move(memory)});
+}
+
+// Sends the signed replies of a frame compressed, all of them or none. Returns false if that saves
+// too little, and remembers it, so that the next READs of the file do not try again.
+bool connection::send_compressed(std::span<finished_reply> replies, std::size_t bytes,
+                                 channel* sealed_by) noexcept {
+    ENSURE(agreed.compression.is_on(), "a reply is compressed after an agreement");
+    wire::uncompressed_message message;
+    pool_buffer joined;
+    if (replies.size() == 1) {
+        message = {.head = message_of(replies[0].head), .data = replies[0].payload.bytes()};
+    } else {
+        joined = buffers().take(bytes);
+        if (not joined) return false;
+        byte_writer writer(joined.bytes());
+        for (const finished_reply& one : replies)
+            for (const bytes_view part : parts_of(one, true))
+                writer.put_bytes(part);
+        const bytes_view all = *writer.finish();
+        message = {.head = *all.first(wire::header_bytes), .data = *all.from(wire::header_bytes)};
+    }
+    // Less saves less time than it takes, except on the slowest links.
+    const std::size_t useful = bytes - bytes / limits::compression_saves_min;
+    pool_buffer frame = buffers().take(wire::frame_prefix_bytes + useful);
+    if (not frame) return false;
+    const mutable_bytes room = *mutable_bytes(frame.bytes()).from(wire::frame_prefix_bytes);
+    const auto size =
+        wire::compress_message(message, agreed.compression, room, home_.data.compression_memory());
+    if (not size) {
+        for (const finished_reply& one : replies)
+            if (one.compressed_for != nullptr) one.compressed_for->skip_compression();
+        return false;
+    }
+    if (sealed_by != nullptr) {
+        parts_to_seal_.assign(1, *room.first(*size));
+        seal_parts(*size, *sealed_by);
+        return true;
+    }
+    byte_writer prefix(frame.bytes());
+    wire::encode_frame_prefix(prefix, *size);
+    frame.shrink(wire::frame_prefix_bytes + *size);
+    writer_.put({.memory = std::move(frame)});
+    return true;
 }
 
 bool connection::count_pending(request& r) noexcept {

@@ -27,6 +27,7 @@ struct read_facts {
     bool is_signed = false;  // the reply, alone
     bool is_sealed = false;  // the frame it goes in
     bool is_compounded = false;
+    bool is_compressed = false;  // unless it turns out that little is saved
     bool has_host_file = false;  // it, or an image it is in, whose pages the kernel can send
     std::size_t bytes = 0;
 };
@@ -44,7 +45,8 @@ inline constexpr std::size_t spliced_bytes_min = 64U << 10;
     // clang-format off
     if (facts.is_sealed)                                            return read_path::sealed;
     if (facts.is_signed)                                            return read_path::signed_;
-    if (facts.is_compounded or facts.bytes < spliced_bytes_min)     return read_path::copied;
+    if (facts.is_compounded or facts.is_compressed)                 return read_path::copied;
+    if (facts.bytes < spliced_bytes_min)                            return read_path::copied;
     if (facts.has_host_file)                                        return read_path::spliced;
     return read_path::copied;
     // clang-format on

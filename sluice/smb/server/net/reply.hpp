@@ -18,6 +18,7 @@
 namespace sluice::smb::server {
 
 class channel;
+class open;
 
 /// A reply in preparation: room for header and body, and a payload that is sent after them from
 /// where it is.
@@ -63,10 +64,11 @@ struct reply_signer {
 struct finished_reply {
     pool_buffer head;  // room for a frame's length, header, body
     reply_payload payload;
-    std::optional<reply_signer> signed_by;  // none: not signed
-    std::shared_ptr<channel> hashed_by;     // not null: goes into the keys being
-                                            // made, with its signature
-    std::optional<unsent_grant> grants{};   // ends when the reply has been sent
+    std::optional<reply_signer> signed_by;   // none: not signed
+    std::shared_ptr<channel> hashed_by;      // not null: goes into the keys being
+                                             // made, with its signature
+    std::optional<unsent_grant> grants{};    // ends when the reply has been sent
+    std::shared_ptr<open> compressed_for{};  // not null: compressed if that is worthwhile
 
     [[nodiscard]] std::size_t message_bytes() const noexcept {
         return head.size() - wire::frame_prefix_bytes + payload.size();

@@ -139,6 +139,8 @@ public:
     reply_batch* replies_before = nullptr;  // for its frame
     /// The caching that its reply grants: breaks of it wait until the reply is sent.
     std::optional<unsent_grant> grants;
+    /// The file whose data the reply has, if the reply is compressed where that is worthwhile.
+    std::shared_ptr<open> compressed_for;
 
 private:
     friend class connection;

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/core/timer_queue.hpp"
 #include "sluice/smb/server/file/file_state.hpp"
@@ -219,6 +220,17 @@ public:
     void drop_scan() noexcept;
 
     std::atomic<std::uint64_t> position{0};  // FilePositionInformation: kept, not used
+    /// Returns whether the next READ is to be compressed. Any thread: a hint, so that the order of
+    /// calls does not matter.
+    [[nodiscard]] bool takes_compression() noexcept {
+        const unsigned skips = compression_skips_.load(std::memory_order_relaxed);
+        if (skips != 0) compression_skips_.store(skips - 1, std::memory_order_relaxed);
+        return skips == 0;
+    }
+    /// The data did not shrink: the next READs are not compressed. Any thread.
+    void skip_compression() noexcept {
+        compression_skips_.store(limits::compression_skips, std::memory_order_relaxed);
+    }
     std::atomic<std::uint32_t> mode{0};      // FileModeInformation
     // The phase; and whether a replay of the CREATE returns this open, as long as it is unused
     // ([MS-SMB2] 3.3.1.10).
@@ -264,6 +276,7 @@ private:
 
     open_in_file in_file_;
     std::atomic<bool> keeps_times_{false};
+    std::atomic<unsigned> compression_skips_{0};  // READs not compressed from now on
     std::atomic<const server::channel*> made_on_{nullptr};
     mutable ranked_mutex<lock_rank::open> mutex_;
     // Written under the mutex. The session takes its opens out before it is destroyed.

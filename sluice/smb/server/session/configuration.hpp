@@ -69,6 +69,8 @@ struct server_configuration {
                                                                wire::signing_algorithm::aes_cmac,
                                                                wire::signing_algorithm::hmac_sha256};
     protection encryption = protection::offered;
+    /// Whether compression of messages is negotiated (SMB 3.1.1).
+    bool compresses = false;
     bool allows_guests = false;
     /// The time after which a session must be authenticated again; zero: never.
     std::chrono::seconds session_lifetime{0};

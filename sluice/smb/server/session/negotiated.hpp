@@ -5,6 +5,7 @@
 
 #include "sluice/smb/auth/cipher/signing.hpp"
 #include "sluice/smb/auth/key_derivation.hpp"
+#include "sluice/smb/wire/compression/compressed_message.hpp"
 #include "sluice/smb/wire/guid.hpp"
 #include "sluice/smb/wire/message/negotiate.hpp"
 
@@ -22,6 +23,7 @@ struct negotiated {
     wire::guid client{};
     auth::signing_algorithm signing = auth::signing_algorithm::hmac_sha256;
     std::optional<auth::cipher_algorithm> cipher;
+    wire::negotiated_compression compression{};
 
     [[nodiscard]] bool is_done() const noexcept {
         return dialect.has_value() and * dialect != wire::dialect::smb_2_wildcard;

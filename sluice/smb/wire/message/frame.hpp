@@ -24,7 +24,7 @@ enum class frame_kind {
     smb2,
     smb1,        ///< only a negotiate request is accepted, see smb1_negotiate.hpp
     encrypted,   ///< see transform_header.hpp
-    compressed,  ///< compression is never negotiated, so no peer may send it
+    compressed,  ///< see compressed_message.hpp; only if compression was negotiated
 };
 
 /// Errors: `truncated`, `bad_protocol_id`.
