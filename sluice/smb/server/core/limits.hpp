@@ -79,6 +79,9 @@ inline constexpr std::size_t queued_change_bytes_max = 16U << 20;
 /// Changes queued for a watched directory; beyond, its client must list the directory.
 inline constexpr std::size_t notify_changes_max = 1024;
 
+/// Bytes of incomplete requests and unread replies on named pipes.
+inline constexpr std::size_t pipe_bytes_max = 64U << 20;
+
 /// Names that one call of a query of a directory examines; then the loop serves others. A name
 /// whose security descriptor is read counts as several (open/directory_scan.hpp).
 inline constexpr std::size_t names_examined_per_call_max = 2048;

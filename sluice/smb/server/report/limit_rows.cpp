@@ -2,6 +2,8 @@
 
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/report/snapshot.hpp"
+#include "sluice/smb/wire/rpc/rpc_pipe.hpp"
+#include "sluice/smb/wire/rpc/rpc_srvsvc.hpp"
 
 namespace sluice::smb::server {
 
@@ -221,6 +223,51 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
                   ms(limits::loop_samples_apart_max), "ms"});
 }
 
+void add_pipes(std::vector<limit_row>& to, const limits_in_use& now) {
+    constexpr std::string_view group = "Named pipes";
+    constexpr wire::rpc_limits of_pipe;
+    constexpr wire::ndr_limits of_call;
+    to.push_back(shared(limit::pipe_bytes, group, "incomplete requests and unread replies", now, "bytes"));
+    to.back().when_reached = "the pipe of a client that holds more than is free is disconnected";
+    to.push_back({.name = "pipe_arguments_bytes_max",
+                  .group = group,
+                  .what = "arguments of one call",
+                  .limit = of_pipe.arguments_bytes_max,
+                  .unit = "bytes",
+                  .when_reached = "the pipe is disconnected"});
+    to.push_back({.name = "pipe_results_bytes_max",
+                  .group = group,
+                  .what = "results of one call",
+                  .limit = of_pipe.results_bytes_max,
+                  .unit = "bytes",
+                  .when_reached = rejected});
+    to.push_back({.name = "pipe_unread_bytes_max",
+                  .group = group,
+                  .what = "unread replies of one pipe",
+                  .limit = of_pipe.unread_bytes_max,
+                  .unit = "bytes",
+                  .when_reached = "the pipe is disconnected"});
+    to.push_back({.name = "pipe_depth_max",
+                  .group = group,
+                  .what = "depth of the arguments of one call",
+                  .limit = of_call.depth_max,
+                  .when_reached = rejected});
+    to.push_back({.name = "pipe_elements_max",
+                  .group = group,
+                  .what = "names or SIDs that one call looks up",
+                  .limit = of_call.elements_max,
+                  .when_reached = rejected});
+    to.push_back({.name = "pipe_handles_max",
+                  .group = group,
+                  .what = "objects that one pipe has open",
+                  .limit = wire::rpc_handle_table::handles_max,
+                  .when_reached = rejected});
+    to.push_back({"pipe_listed_max", group, "entries in one part of a list", wire::rpc_listed_max});
+    to.push_back(
+        {"pipe_listed_bytes_max", group, "bytes of such a part", wire::rpc_listed_bytes_max, "bytes"});
+    to.push_back({"pipe_examined_max", group, "opens that one call examines", wire::rpc_examined_max});
+}
+
 void add_other_servers(std::vector<limit_row>& to) {
     constexpr std::string_view group = "Other servers";
     to.push_back({"peer_pause_min", group, "shortest time between checks of another server",
@@ -249,6 +296,7 @@ std::vector<limit_row> limit_rows(const limits_in_use& now) {
     add_messages(rows, now);
     add_logons(rows, now);
     add_sessions(rows, now);
+    add_pipes(rows, now);
     add_other_servers(rows);
     return rows;
 }
