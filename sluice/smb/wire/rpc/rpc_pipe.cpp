@@ -64,6 +64,7 @@ context_reply_wire answer_to(const rpc_context& proposed, const rpc_syntax& serv
 
 bool rpc_pipe::write(bytes_view bytes) {
     if (broken_) return false;
+    calls_of_write_ = 0;
     do {
         // A write can have many fragments; only one is kept at a time.
         const std::size_t room = rpc_fragment_bytes_received_max - in_.size();
@@ -178,6 +179,7 @@ bool rpc_pipe::take_request(const rpc_head& head, bytes_view body) {
     if (reader.remaining() > limits_.arguments_bytes_max - arguments_.size()) return false;
     arguments_.insert(arguments_.end(), reader.rest().begin(), reader.rest().end());
     if ((flags & rpc_last_fragment) == 0) return true;
+    if (++calls_of_write_ > limits_.calls_per_write_max) return false;
     in_call_ = false;
     answer_call(head.call.value());
     arguments_ = std::vector<std::byte>();

@@ -13,6 +13,7 @@ namespace sluice::smb::wire {
 struct rpc_limits {
     std::size_t arguments_bytes_max = 64 * 1024;     ///< limit of one call, over all its fragments
     std::size_t results_bytes_max = 1024 * 1024;     ///< limit of one call
+    std::size_t calls_per_write_max = 16;            ///< clients send one; each takes time
     std::size_t unread_bytes_max = 2 * 1024 * 1024;  ///< limit of the replies that
                                                      ///< the client has not read
 };
@@ -70,6 +71,7 @@ private:
     std::vector<std::byte> in_;            // at most one fragment
     std::vector<std::byte> arguments_;     // arguments of a call that is not complete
     bool in_call_ = false;
+    std::size_t calls_of_write_ = 0;
     rpc_head call_head_{};  // header of the call's first fragment
     std::uint16_t call_context_ = 0;
     std::uint16_t operation_ = 0;

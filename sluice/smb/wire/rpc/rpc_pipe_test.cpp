@@ -195,16 +195,33 @@ TEST(rpc_pipe, keeps_no_replies_that_were_read) {
 
 TEST(rpc_pipe, keeps_no_more_of_a_long_write_than_a_fragment) {
     host_of_tests host;
-    rpc_pipe pipe(rpc_service::srvsvc, host, {.unread_bytes_max = 200'000'000});
+    rpc_pipe pipe(rpc_service::srvsvc, host);
     bind(pipe);
-    std::vector<std::byte> many;
-    const auto asks = request(999, {});
-    for (int i = 0; i < 10'000; ++i)
-        many.insert(many.end(), asks.begin(), asks.end());
-    ASSERT_TRUE(pipe.write(many));
-    for (int i = 0; i < 10'000; ++i)
-        ASSERT_EQ(fault_of(next_message(pipe)), 0x1C010002u);
+    constexpr int fragments = 15;
+    std::vector<std::byte> long_call;
+    for (int i = 1; i <= fragments; ++i) {
+        const unsigned flags = (i == 1 ? rpc_first_fragment : 0) | (i == fragments ? rpc_last_fragment : 0);
+        const auto part = request(999, std::vector<std::byte>(4200), static_cast<std::uint8_t>(flags));
+        long_call.insert(long_call.end(), part.begin(), part.end());
+    }
+    ASSERT_TRUE(pipe.write(long_call));
+    EXPECT_EQ(fault_of(next_message(pipe)), 0x1C010002u);
     EXPECT_LE(pipe.kept_bytes(), 2 * rpc_fragment_bytes_received_max);
+}
+
+TEST(rpc_pipe, executes_a_limited_number_of_calls_per_write) {
+    host_of_tests host;
+    for (const bool is_one_more : {false, true}) {
+        rpc_pipe pipe(rpc_service::srvsvc, host);
+        bind(pipe);
+        std::vector<std::byte> calls;
+        for (std::size_t i = 0; i != rpc_limits().calls_per_write_max + (is_one_more ? 1 : 0); ++i) {
+            const auto one = request(999, {});
+            calls.insert(calls.end(), one.begin(), one.end());
+        }
+        EXPECT_EQ(pipe.write(calls), not is_one_more);
+        EXPECT_EQ(pipe.broken(), is_one_more);
+    }
 }
 
 TEST(rpc_pipe, keeps_nothing_once_it_is_disconnected) {
