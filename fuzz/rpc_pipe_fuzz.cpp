@@ -1,4 +1,4 @@
-// The server's end of srvsvc and wkssvc against arbitrary clients, and our client against arbitrary
+// The server's end of a pipe against arbitrary clients, and our client against arbitrary
 // servers. The first byte selects which, and how the rest is divided into writes; the pipe's
 // replies must be complete fragments.
 
@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "fuzz/rpc_fixed_host.hpp"
 #include "sluice/smb/wire/rpc/rpc_pipe.hpp"
 #include "sluice/smb/wire/rpc/rpc_share_enum.hpp"
 
@@ -13,19 +14,6 @@ namespace {
 
 using namespace sluice;
 using namespace sluice::smb::wire;
-
-class fixed_host final : public rpc_host {
-public:
-    std::string name() const override { return "SERVER"; }
-    std::string comment() const override { return "\xFF"; }
-    std::string domain() const override { return "WORKGROUP"; }
-    std::vector<rpc_share> shares() const override {
-        std::vector<rpc_share> shares(40, {.name = "data", .comment = std::string(30, 'c')});
-        shares.push_back({.name = "IPC$", .type = rpc_share::ipc});
-        return shares;
-    }
-    unix_time now() const override { return {.seconds = -1, .nanoseconds = 999'999'999}; }
-};
 
 void read_fragments(rpc_pipe& pipe) {
     while (pipe.readable_bytes() != 0) {
@@ -41,7 +29,7 @@ void read_fragments(rpc_pipe& pipe) {
 }
 
 void serve(bytes_view input, rpc_service service, std::size_t step, bool bound) {
-    const fixed_host host;
+    fuzzing::rpc_fixed_host host;
     rpc_pipe pipe(service, host,
                   {.arguments_bytes_max = 4096, .results_bytes_max = 65536, .unread_bytes_max = 131072});
     if (bound) ENSURE(pipe.write(encode_srvsvc_bind(1)));

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Two clients written in Python against `sluice serve`: smbprotocol and impacket."""
 
+import os
 import subprocess
 import time
 import uuid
@@ -13,9 +14,11 @@ import smbclient  # noqa: E402  (smbprotocol's own interface of that name, not S
 import smbclient.shutil  # noqa: E402
 import smbprotocol.exceptions as smb_errors  # noqa: E402
 from impacket import smb3structs  # noqa: E402
-from impacket.dcerpc.v5 import srvs, transport  # noqa: E402
+from impacket.dcerpc.v5 import lsad, lsat, samr, srvs, transport, wkst  # noqa: E402
+from impacket.dcerpc.v5.dtypes import NULL  # noqa: E402
 from impacket.dcerpc.v5.rpcrt import DCERPCException  # noqa: E402
 from impacket.ldap import ldaptypes  # noqa: E402
+from impacket.nmb import NetBIOSError  # noqa: E402
 from impacket.smbconnection import SessionError, SMBConnection  # noqa: E402
 from smbprotocol.change_notify import ChangeNotifyFlags, CompletionFilter, FileSystemWatcher  # noqa: E402
 from smbprotocol.connection import Connection, Dialects  # noqa: E402
@@ -249,6 +252,167 @@ class Impacket:
         self.addCleanup(connection.close)
         with self.assertRaisesRegex(SessionError, "STATUS_LOGON_FAILURE"):
             connection.login(served.USER, "wrong")
+
+
+@served.on_every_multiplexer
+class ImpacketServices:
+    """The RPC services, for a user and for an administrator."""
+
+    server_arguments = ("--user", "boss%Lake-Tower-3", "--administrator", "boss")
+
+    def calls(self, name, interface, user=served.USER, password=served.PASSWORD):
+        connection = SMBConnection("127.0.0.1", "127.0.0.1", sess_port=self.server.port)
+        connection.login(user, password)
+        self.addCleanup(connection.close)
+        calls = transport.SMBTransport("127.0.0.1", filename=name, smb_connection=connection).get_dce_rpc()
+        calls.connect()
+        calls.bind(interface)
+        return calls
+
+    def of_boss(self, name, interface):
+        return self.calls(name, interface, "boss", "Lake-Tower-3")
+
+    def policy(self, calls):
+        return lsad.hLsarOpenPolicy2(calls, lsat.POLICY_LOOKUP_NAMES | 1)["PolicyHandle"]
+
+    def test_sids_have_names_and_names_have_sids(self):
+        calls = self.calls(r"\lsarpc", lsat.MSRPC_UUID_LSAT)
+        policy = self.policy(calls)
+        found = lsat.hLsarLookupNames3(calls, policy, [served.USER, "Everyone", rf"SLUICE\{served.USER}"])
+        user, everyone, again = [one["Sid"].formatCanonical() for one in found["TranslatedSids"]["Sids"]]
+        self.assertEqual((everyone, again), ("S-1-1-0", user))
+        sids = [user, "S-1-5-11", "S-1-5-32-544", f"S-1-22-1-{os.getuid()}"]
+        for look_up in (lsat.hLsarLookupSids, lsat.hLsarLookupSids2):
+            answer = look_up(calls, policy, sids)
+            domains = [one["Name"] for one in answer["ReferencedDomains"]["Domains"]]
+            names = [(domains[one["DomainIndex"]], one["Name"]) for one in answer["TranslatedNames"]["Names"]]
+            self.assertEqual(names, [("SLUICE", served.USER), ("NT AUTHORITY", "Authenticated Users"),
+                                     ("BUILTIN", "Administrators"), ("Unix User", str(os.getuid()))])
+
+    def test_the_sid_of_a_user_is_the_owner_of_their_files(self):
+        calls = self.calls(r"\lsarpc", lsat.MSRPC_UUID_LSAT)
+        found = lsat.hLsarLookupNames3(calls, self.policy(calls), [served.USER])["TranslatedSids"]["Sids"]
+        connection = calls.get_rpc_transport().get_smb_connection()
+        tree = connection.connectTree("share")
+        file = connection.createFile(tree, "file", desiredAccess=0x1f01ff)
+        raw = connection.getSMBServer().queryInfo(tree, file, infoType=smb3structs.SMB2_0_INFO_SECURITY,
+                                                  fileInfoClass=smb3structs.SMB2_SEC_INFO_00, additionalInformation=1)
+        owner = ldaptypes.SR_SECURITY_DESCRIPTOR(data=raw)["OwnerSid"].formatCanonical()
+        self.assertEqual(owner, found[0]["Sid"].formatCanonical())
+
+    def test_unknown_sids_and_names_are_reported(self):
+        calls = self.calls(r"\lsarpc", lsat.MSRPC_UUID_LSAT)
+        policy = self.policy(calls)
+        for look_up, unknown in ((lsat.hLsarLookupNames, "nobody"), (lsat.hLsarLookupNames2, "nobody"),
+                                 (lsat.hLsarLookupSids, "S-1-5-21-1-2-3-4")):
+            with self.assertRaisesRegex(DCERPCException, "NONE_MAPPED"):
+                look_up(calls, policy, [unknown])
+
+    def test_the_policy_describes_the_server_and_the_caller(self):
+        calls = self.calls(r"\lsarpc", lsat.MSRPC_UUID_LSAT)
+        policy = self.policy(calls)
+        which = lsad.POLICY_INFORMATION_CLASS
+        for query in (lsad.hLsarQueryInformationPolicy, lsad.hLsarQueryInformationPolicy2):
+            domain = query(calls, policy, which.PolicyAccountDomainInformation)["PolicyInformation"]
+            domain = domain["PolicyAccountDomainInfo"]
+            self.assertEqual(domain["DomainName"], "SLUICE")
+            self.assertRegex(domain["DomainSid"].formatCanonical(), r"^S-1-5-21-\d+-\d+-\d+$")
+            workgroup = query(calls, policy, which.PolicyPrimaryDomainInformation)["PolicyInformation"]
+            self.assertEqual(workgroup["PolicyPrimaryDomainInfo"]["Name"], "WORKGROUP")
+        self.assertEqual(lsat.hLsarGetUserName(calls)["UserName"], served.USER)
+        lsad.hLsarClose(calls, policy)
+
+    def test_accounts_are_listed_looked_up_and_described(self):
+        calls = self.of_boss(r"\samr", samr.MSRPC_UUID_SAMR)
+        for connect in (samr.hSamrConnect, samr.hSamrConnect2, samr.hSamrConnect4, samr.hSamrConnect5):
+            server = connect(calls)["ServerHandle"]
+        names = samr.hSamrEnumerateDomainsInSamServer(calls, server)["Buffer"]["Buffer"]
+        self.assertEqual([one["Name"] for one in names], ["SLUICE", "Builtin"])
+
+        def open_domain(name):
+            number = samr.hSamrLookupDomainInSamServer(calls, server, name)["DomainId"]
+            return samr.hSamrOpenDomain(calls, server, domainId=number)["DomainHandle"]
+
+        domain, builtin = open_domain("SLUICE"), open_domain("Builtin")
+        users = samr.hSamrEnumerateUsersInDomain(calls, domain)["Buffer"]["Buffer"]
+        numbers = {one["Name"]: one["RelativeId"] for one in users}
+        self.assertEqual(set(numbers), {"boss", served.USER})
+        groups = samr.hSamrEnumerateGroupsInDomain(calls, domain)["Buffer"]["Buffer"]
+        self.assertEqual([one["Name"] for one in groups], ["None"])
+        aliases = samr.hSamrEnumerateAliasesInDomain(calls, builtin)["Buffer"]["Buffer"]
+        self.assertEqual([one["Name"] for one in aliases], ["Administrators", "Users", "Guests"])
+        found = samr.hSamrLookupNamesInDomain(calls, domain, ["Boss"])["RelativeIds"]["Element"]
+        self.assertEqual([one["Data"] for one in found], [numbers["boss"]])
+        named = samr.hSamrLookupIdsInDomain(calls, domain, [numbers["boss"]])["Names"]["Element"]
+        self.assertEqual([one["Data"] for one in named], ["boss"])
+        user = samr.hSamrOpenUser(calls, domain, userId=numbers["boss"])["UserHandle"]
+        everything = samr.USER_INFORMATION_CLASS.UserAllInformation
+        for query in (samr.hSamrQueryInformationUser, samr.hSamrQueryInformationUser2):
+            described = query(calls, user, everything)["Buffer"]["All"]
+            self.assertEqual((described["UserName"], described["UserId"]), ("boss", numbers["boss"]))
+        groups = samr.hSamrGetGroupsForUser(calls, user)["Groups"]["Groups"]
+        self.assertEqual([one["RelativeId"] for one in groups], [513])
+        sid = samr.hSamrRidToSid(calls, domain, numbers["boss"])["Sid"]
+        member = samr.PSAMPR_SID_INFORMATION()
+        member["SidPointer"] = sid
+        members = samr.SAMPR_PSID_ARRAY()
+        members["Sids"].append(member)
+        aliases = samr.hSamrGetAliasMembership(calls, builtin, members)["Membership"]["Element"]
+        self.assertEqual([one["Data"] for one in aliases], [545, 544])
+        samr.hSamrCloseHandle(calls, user)
+
+    def test_an_administrator_lists_and_ends_sessions(self):
+        others = self.calls(r"\srvsvc", srvs.MSRPC_UUID_SRVS)
+        calls = self.of_boss(r"\srvsvc", srvs.MSRPC_UUID_SRVS)
+        for level in (0, 1, 2, 10, 502):
+            found = srvs.hNetrSessionEnum(calls, "\0", "\0", level)["InfoStruct"]["SessionInfo"][f"Level{level}"]
+            self.assertEqual(len(found["Buffer"]), 2)
+            self.assertEqual(found["Buffer"][0][f"sesi{level}_cname"], "127.0.0.1\0")
+        srvs.hNetrSessionDel(calls, "\0", f"{served.USER}\0")
+        found = srvs.hNetrSessionEnum(calls, "\0", "\0", 10)["InfoStruct"]["SessionInfo"]["Level10"]["Buffer"]
+        self.assertEqual([one["sesi10_username"] for one in found], ["boss\0"])
+        with self.assertRaises((SessionError, NetBIOSError)):
+            srvs.hNetrSessionEnum(others, "\0", "\0", 10)
+
+    def test_an_administrator_lists_and_closes_files(self):
+        connection = self.calls(r"\srvsvc", srvs.MSRPC_UUID_SRVS).get_rpc_transport().get_smb_connection()
+        tree = connection.connectTree("share")
+        connection.createFile(tree, "file")
+        calls = self.of_boss(r"\srvsvc", srvs.MSRPC_UUID_SRVS)
+        found = srvs.hNetrFileEnum(calls, NULL, NULL, 3)["InfoStruct"]["FileInfo"]["Level3"]["Buffer"]
+        self.assertEqual([(one["fi3_path_name"], one["fi3_username"]) for one in found],
+                         [("C:\\share\\file\0", f"{served.USER}\0")])
+        number = found[0]["fi3_id"]
+        described = srvs.hNetrFileGetInfo(calls, number, 3)["InfoStruct"]["FileInfo3"]
+        self.assertEqual(described["fi3_path_name"], "C:\\share\\file\0")
+        srvs.hNetrFileClose(calls, number)
+        with self.assertRaisesRegex(DCERPCException, "0x90a"):
+            srvs.hNetrFileClose(calls, number)
+        trees = srvs.hNetrConnectionEnum(calls, "share\0", 1)["InfoStruct"]["ConnectInfo"]["Level1"]["Buffer"]
+        self.assertEqual([one["coni1_username"] for one in trees], [f"{served.USER}\0"])
+
+    def test_a_user_sees_and_ends_nothing_of_others(self):
+        self.of_boss(r"\srvsvc", srvs.MSRPC_UUID_SRVS)
+        calls = self.calls(r"\srvsvc", srvs.MSRPC_UUID_SRVS)
+        found = srvs.hNetrSessionEnum(calls, "\0", "\0", 10)["InfoStruct"]["SessionInfo"]["Level10"]["Buffer"]
+        self.assertEqual([one["sesi10_username"] for one in found], [f"{served.USER}\0"])
+        for refused in (lambda: srvs.hNetrSessionEnum(calls, "\0", "\0", 502),
+                        lambda: srvs.hNetrSessionDel(calls, "\0", "boss\0"),
+                        lambda: srvs.hNetrFileEnum(calls, NULL, NULL, 3),
+                        lambda: srvs.hNetrFileClose(calls, 1)):
+            with self.assertRaisesRegex(DCERPCException, "access_denied"):
+                refused()
+
+    def test_the_workstation_lists_its_users_for_an_administrator(self):
+        calls = self.of_boss(r"\wkssvc", wkst.MSRPC_UUID_WKST)
+        for level in (0, 1):
+            found = wkst.hNetrWkstaUserEnum(calls, level)["UserInfo"]["WkstaUserInfo"][f"Level{level}"]["Buffer"]
+            self.assertEqual([one[f"wkui{level}_username"] for one in found], ["boss\0"])
+        self.assertEqual(wkst.hNetrWkstaGetInfo(calls, 102)["WkstaInfo"]["WkstaInfo102"]["wki102_computername"],
+                         "SLUICE\0")
+        calls = self.calls(r"\wkssvc", wkst.MSRPC_UUID_WKST)
+        with self.assertRaisesRegex(DCERPCException, "access_denied"):
+            wkst.hNetrWkstaUserEnum(calls, 0)
 
 
 class ServedImage(served.ServedCase):

@@ -294,5 +294,46 @@ class Guests(Smbclient):
         self.assertIn("NT_STATUS_ACCESS_DENIED", text)
 
 
+@unittest.skipUnless(shutil.which("rpcclient"), "rpcclient is not installed (Debian package smbclient)")
+@served.on_every_multiplexer
+class Rpcclient:
+    """The RPC services."""
+
+    server_arguments = ("--user", "boss%Lake-Tower-3", "--administrator", "boss")
+
+    def ask(self, command, user="boss%Lake-Tower-3"):
+        done = subprocess.run(["rpcclient", "-p", str(self.server.port), "-U", user, "127.0.0.1", "-c", command],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=COMMAND_SECONDS_MAX)
+        return done.stdout
+
+    def test_names_have_sids_and_sids_have_names(self):
+        found = re.search(rf"^{served.USER} (S-1-5-21-\S+) \(User: 1\)$", self.ask(f"lookupnames {served.USER}"), re.M)
+        self.assertTrue(found)
+        named = self.ask(f"lookupsids {found[1]} S-1-1-0 S-1-5-18 S-1-22-1-7").splitlines()
+        self.assertEqual(named, [rf"{found[1]} SLUICE\{served.USER} (1)", r"S-1-1-0 \Everyone (5)",
+                                 r"S-1-5-18 NT AUTHORITY\SYSTEM (5)", r"S-1-22-1-7 Unix User\7 (1)"])
+        self.assertIn("NT_STATUS_NONE_MAPPED", self.ask("lookupnames nobody"))
+        self.assertIn("*unknown*", self.ask("lookupsids S-1-5-21-1-2-3-4"))
+
+    def test_accounts_are_listed(self):
+        users = re.findall(r"^user:\[(\w+)\] rid:\[0x[0-9a-f]+\]$", self.ask("enumdomusers"), re.M)
+        self.assertEqual(set(users), {"boss", served.USER})
+        self.assertIn("group:[None] rid:[0x201]", self.ask("enumdomgroups"))
+        self.assertIn("group:[Administrators] rid:[0x220]", self.ask("enumalsgroups builtin"))
+        self.assertRegex(self.ask("samlookupnames domain boss"), r"name boss: 0x[0-9a-f]+ \(1\)")
+        self.assertIn("Total Users:\t2", self.ask("querydominfo"))
+
+    def test_the_policy_names_the_caller(self):
+        self.assertIn("Account Name: boss, Authority Name: SLUICE", self.ask("getusername"))
+        self.assertIn("Domain Name: WORKGROUP", self.ask("lsaquery"))
+
+    def test_shares_sessions_and_users_are_listed(self):
+        self.assertIn("netname: share", self.ask("netshareenumall"))
+        self.assertIn("Received 1 entries", self.ask("netsessenum"))
+        self.assertEqual(self.ask("wkssvc_enumerateusers"), "boss\n")
+        self.assertIn("WERR_ACCESS_DENIED", self.ask("netsessenum", f"{served.USER}%{served.PASSWORD}"))
+
+
 if __name__ == "__main__":
     served.main()

@@ -152,6 +152,12 @@ void report_unknown_users(const serve_options& options, user_database& users, sm
                            {"hint", fmt::format("check the spelling; '{} list' lists all users",
                                                 user_command(options.users_file))}});
     }
+    for (const std::string& name : options.administrators)
+        if (not users.find(name, {}))
+            log.write(smb::server::event_severity::warning, "an administrator is an unknown user",
+                      {{"user", name},
+                       {"hint", fmt::format("check the spelling; '{} list' lists all users",
+                                            user_command(options.users_file))}});
 }
 
 // Reports the parts of the configuration that have less effect than they seem to have.
@@ -204,6 +210,7 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
         return {};
     }
     server.replace_shares(*std::move(reopened.shares));
+    server.context().administrators.publish(options->administrators);
     report_no_answer(reopened.kept, "it keeps its volume", log);
     report_no_answer(reopened.left_out, "it is not served until it answers", log);
     report_problems(server, *options, users, log);
@@ -510,6 +517,7 @@ void serve(const serve_options& given, const std::string& file) {
                        .other_loops = (*others)->loops(),
                        .watchdog = &watchdog},
                       configuration_for(options, *std::move(shares), resources));
+    server.context().administrators.publish(options.administrators);
     const auto watching_loops = watchdog_thread::start(watchdog);
     if (not watching_loops) fail(watching_loops.error().message());
     reload_requests reloads(**loop, reload_actions(server, *users.database, given, file, opener, log));

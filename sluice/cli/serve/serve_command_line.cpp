@@ -51,6 +51,13 @@ void add_access_options(command_syntax command, serve_options& options) {
         .one_value_each_time()
         .value_name("NAME")
         .group(heading);
+    command
+        .add_option("--administrator", options.administrators,
+                    "let this user list and end the sessions and open files of all users from a client, as "
+                    "in Computer Management of Windows (repeatable)")
+        .one_value_each_time()
+        .value_name("NAME")
+        .group(heading);
     command.add_flag("--guest", options.guest, "accept anonymous logons, unsigned and unencrypted")
         .group(heading);
     command

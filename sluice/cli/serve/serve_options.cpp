@@ -162,6 +162,7 @@ constexpr const char* not_a_table = "invalid share: write each one as a table [[
     reader.take("read-only-user", options.read_only_users);
     reader.take("hide-unreadable", options.hide_unreadable);
     reader.take("auditor", options.auditors);
+    reader.take("administrator", options.administrators);
     reader.take("offload", options.offload);
     reader.take_switch("short-names", options.short_names);
     reader.take_switch("compression", options.compression);

@@ -49,6 +49,7 @@ struct serve_options {
     std::vector<std::string> read_only_users;  // in addition to those that a share names
     bool hide_unreadable = false;
     std::vector<std::string> auditors;  // in addition to those that a share names
+    std::vector<std::string> administrators;
     bool encrypt = false;
     bool no_signing = false;
     // Names or comma lists; none: the server's default.

@@ -39,6 +39,11 @@ public:
         return equal_ignoring_case(one.user, other.user) and equal_ignoring_case(one.domain, other.domain);
     }
 
+    /// Returns the names of all accounts that find() finds, in no order, for those who ask which
+    /// users there are. The default implementation returns none. Any thread. Complexity: linear.
+    /// Allocates: the list.
+    [[nodiscard]] virtual std::vector<std::string> found_names() const { return {}; }
+
     /// A number that changes with every change of the accounts. The default implementation is for
     /// accounts that never change. Any thread.
     [[nodiscard]] virtual std::uint64_t generation() const noexcept { return 0; }

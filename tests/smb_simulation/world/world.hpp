@@ -31,6 +31,7 @@ public:
         return found;
     }
 
+    std::vector<std::string> found_names() const override { return users.found_names(); }
     bool is_same(const account_name& one, const account_name& other) const noexcept override {
         return users.is_same(one, other);
     }

@@ -72,7 +72,7 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
 [[nodiscard]] nt_status open_pipe(request& r, const wire::create_args& args) {
     const auto name = wire::utf8_of(args.name);
     if (not name) return nt_status::invalid_parameter;
-    std::unique_ptr<named_pipe> pipe = make_named_pipe(r.host(), *name);
+    std::unique_ptr<named_pipe> pipe = make_named_pipe(r.host(), *name, *r.session);
     if (pipe == nullptr) return nt_status::object_name_not_found;
     const std::shared_ptr<open> one =
         r.host().opens.make(r.session->admitted.client, r.connection().home().number);

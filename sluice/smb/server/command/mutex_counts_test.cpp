@@ -100,6 +100,8 @@ private:
         for (const part& each : parts_)
             if (at >= each.begin and at < each.begin + each.bytes) return each.name;
         switch (rank) {
+            case lock_rank::pipe:
+                return "pipe";
             case lock_rank::registry:
                 return "registry";
             case lock_rank::session:

@@ -11,7 +11,7 @@ namespace sluice::smb::server {
 
 /// The ranks of the server's mutexes. A thread holds at most one of each rank, and
 /// locks them in this order.
-enum class lock_rank : std::uint8_t { registry, session, open, file, client, leaf, memory };
+enum class lock_rank : std::uint8_t { pipe, registry, session, open, file, client, leaf, memory };
 
 /// Sees each mutex that a thread is about to lock, for tests that count them. Only in builds that
 /// check the order of mutexes.

@@ -6,8 +6,6 @@ namespace sluice::smb::server {
 
 namespace {
 
-constexpr wire::sid sid_guests{5, {32, 546}};
-
 // FNV-1a. The administrator chooses the names, so an attacker cannot search for two that collide.
 [[nodiscard]] std::uint64_t hash_of(std::string_view name, std::uint64_t seed) noexcept {
     std::uint64_t hash = seed;
@@ -27,11 +25,18 @@ constexpr wire::sid sid_guests{5, {32, 546}};
 
 wire::sid sid_of(const user_identity& user) {
     if (user.is_anonymous) return wire::sid_anonymous;
-    if (user.is_guest) return sid_guests;
+    if (user.is_guest) return wire::sid_guests;
     const std::string name = fold(user.name);
     const std::uint64_t front = hash_of(name, 0xcbf2'9ce4'8422'2325ULL);
     const std::uint64_t back = hash_of(name, 0x6c62'272e'07bb'0142ULL);
     return {5, {21, high_half(front), low_half(front), high_half(back), low_half(back)}};
+}
+
+wire::sid sid_of_server(std::string_view name) {
+    const std::string folded = fold(name);
+    const std::uint64_t front = hash_of(folded, 0xcbf2'9ce4'8422'2325ULL);
+    const std::uint64_t back = hash_of(folded, 0x6c62'272e'07bb'0142ULL);
+    return {5, {21, high_half(front), low_half(front), high_half(back)}};
 }
 
 std::vector<wire::sid> token_of(const user_identity& user, const std::optional<vfs::acting_user>& acts_as) {

@@ -30,6 +30,7 @@ server_context::server_context(const server_dependencies& given, server_configur
       // Session IDs begin anywhere, so that one of the server's last run means nothing to this one;
       // but below 2^32, because some clients keep no more of them.
       sessions(given.random.next_u64() >> 33),
+      user_names(given.accounts),
       homes(1 + given.other_loops.size()),
       offload_tokens(given.random),
       dependencies_(given),

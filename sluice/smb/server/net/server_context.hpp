@@ -15,6 +15,7 @@
 #include "sluice/smb/server/file/lease_table.hpp"
 #include "sluice/smb/server/file/naming_state.hpp"
 #include "sluice/smb/server/file/peer_servers.hpp"
+#include "sluice/smb/server/metadata/user_names.hpp"
 #include "sluice/smb/server/net/connection_registry.hpp"
 #include "sluice/smb/server/net/dispatcher.hpp"
 #include "sluice/smb/server/net/server_loop.hpp"
@@ -26,6 +27,7 @@
 #include "sluice/smb/server/report/limit_rejections.hpp"
 #include "sluice/smb/server/report/loop_watchdog.hpp"
 #include "sluice/smb/server/report/refusal_log.hpp"
+#include "sluice/smb/server/session/administrators.hpp"
 #include "sluice/smb/server/session/admission.hpp"
 #include "sluice/smb/server/session/client_quotas.hpp"
 #include "sluice/smb/server/session/configuration.hpp"
@@ -117,6 +119,8 @@ public:
     replay_table replays;
     session_table sessions;
     share_list shares;
+    server::administrators administrators;
+    server::user_names user_names;
     connection_registry connections;
     loop_choice homes;
     server::offload_tokens offload_tokens;

@@ -4,14 +4,28 @@
 
 namespace sluice::smb::server {
 
+namespace {
+
+void do_all(std::vector<pipe_work>& work) noexcept {
+    for (pipe_work& one : work) {
+        ENSURE(one != nullptr, "work that a request has asked for can be done");
+        one();
+    }
+}
+
+}  // namespace
+
 bool named_pipe::write(bytes_view request) noexcept {
     bool is_taken = false;
+    std::vector<pipe_work> work;
     {
         event_wakes<wire::nt_status> woken;
         const lock_guard held(mutex_);
         is_taken = process(request);
+        work = take_work();
         wake(woken);
     }
+    do_all(work);
     switch_point::mark();  // a reader on another loop may get the answer before this returns
     return is_taken;
 }
@@ -30,8 +44,20 @@ named_pipe::read_outcome named_pipe::read(mutable_bytes into) noexcept {
 }
 
 named_pipe::transceive_outcome named_pipe::transceive(bytes_view request, mutable_bytes into) noexcept {
-    event_wakes<wire::nt_status> woken;
-    const lock_guard held(mutex_);
+    transceive_outcome outcome;
+    std::vector<pipe_work> work;
+    {
+        event_wakes<wire::nt_status> woken;
+        const lock_guard held(mutex_);
+        outcome = transceive_held(request, into, woken);
+        work = take_work();
+    }
+    do_all(work);
+    return outcome;
+}
+
+named_pipe::transceive_outcome named_pipe::transceive_held(bytes_view request, mutable_bytes into,
+                                                           event_wakes<wire::nt_status>& woken) noexcept {
     if (answer_bytes() != 0) return {.status = wire::nt_status::pipe_busy};
     if (not process(request)) {
         wake(woken);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -13,11 +14,15 @@
 
 namespace sluice::smb::server {
 
+/// Work that a request on a pipe has asked for: it ends sessions or opens, that of the pipe among
+/// them.
+using pipe_work = std::move_only_function<void() noexcept>;
+
 /// A named pipe of IPC$, served by this program itself. A write is a request; the reply can be read
 /// as soon as the write returns.
 /// Monitor: any thread; `mutex_` guards the answers and their readers, and the functions that a
-/// pipe of a kind defines run under it: they lock and post nothing. Allocates: as these do, and
-/// a pointer per waiter.
+/// pipe of a kind defines run under it: they may lock any other mutex, and post nothing. Allocates:
+/// as these do, and a pointer per waiter.
 class named_pipe {
 public:
     virtual ~named_pipe() = default;
@@ -60,14 +65,20 @@ protected:
     [[nodiscard]] virtual bool take(bytes_view request) noexcept = 0;
     [[nodiscard]] virtual read_outcome read_answer(mutable_bytes into) noexcept = 0;
     [[nodiscard]] virtual std::size_t answer_bytes() const noexcept = 0;
+    /// Returns the work that the requests since the last call have asked for. It is done without
+    /// the mutex, on the thread of the request, before that gets its status.
+    [[nodiscard]] virtual std::vector<pipe_work> take_work() noexcept { return {}; }
 
 private:
     // Nothing while a reader has to wait.
     [[nodiscard]] std::optional<wire::nt_status> outcome() const noexcept SLUICE_REQUIRES(mutex_);
     [[nodiscard]] bool process(bytes_view request) noexcept SLUICE_REQUIRES(mutex_);
+    [[nodiscard]] transceive_outcome transceive_held(bytes_view request, mutable_bytes into,
+                                                     event_wakes<wire::nt_status>& woken) noexcept
+        SLUICE_REQUIRES(mutex_);
     void wake(event_wakes<wire::nt_status>& woken) noexcept SLUICE_REQUIRES(mutex_);
 
-    mutable ranked_mutex<lock_rank::leaf> mutex_;
+    mutable ranked_mutex<lock_rank::pipe> mutex_;
     std::vector<one_shot_event<wire::nt_status>*> waiting_ SLUICE_GUARDED_BY(mutex_);
     bool is_broken_ SLUICE_GUARDED_BY(mutex_) = false;
 };

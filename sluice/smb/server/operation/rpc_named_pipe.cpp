@@ -1,76 +1,86 @@
 #include "sluice/smb/server/operation/rpc_named_pipe.hpp"
 
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/rpc_server_host.hpp"
 #include "sluice/smb/wire/rpc/rpc_pipe.hpp"
 
 namespace sluice::smb::server {
 
 namespace {
 
-// The information about a server that browsing clients get.
-class server_rpc_host final : public wire::rpc_host {
-public:
-    explicit server_rpc_host(const server_context& host) noexcept : host_(host) {}
-
-    [[nodiscard]] std::string name() const override { return host_.configuration().name; }
-    [[nodiscard]] std::string comment() const override { return host_.configuration().comment; }
-    [[nodiscard]] std::string domain() const override { return host_.names().netbios_domain; }
-    [[nodiscard]] wire::unix_time now() const override {
-        return wire::unix_time_of(wire::filetime_of(host_.clock().utc_now()));
-    }
-    [[nodiscard]] std::vector<wire::rpc_share> shares() const override {
-        std::vector<wire::rpc_share> listed;
-        const share_list::snapshot all = host_.shares.current();
-        for (const std::shared_ptr<share>& one : *all) {
-            const share_configuration& settings = one->configuration();
-            if (one->is_withdrawn() or settings.is_hidden) continue;
-            // Clients hide names that end in a dollar sign; this server reports which of its shares
-            // are hidden.
-            wire::rpc_share shown{.name = settings.name,
-                                  .comment = one->is_pipes() ? "Pipes of the server" : settings.comment,
-                                  .type = one->is_pipes() ? wire::rpc_share::ipc | wire::rpc_share::special
-                                                          : wire::rpc_share::disk_tree,
-                                  .flags = 0,
-                                  .access_max = one->access_max()};
-            if (settings.hides_unreadable) shown.flags |= wire::rpc_share::access_based_directory_enum;
-            if (settings.encryption == protection::required) shown.flags |= wire::rpc_share::encrypt_data;
-            listed.push_back(std::move(shown));
-        }
-        return listed;
-    }
-
-private:
-    const server_context& host_;
+struct named_service {
+    std::string_view name;
+    wire::rpc_service service;
 };
+constexpr std::array services{
+    named_service{"srvsvc", wire::rpc_service::srvsvc}, named_service{"wkssvc", wire::rpc_service::wkssvc},
+    named_service{"lsarpc", wire::rpc_service::lsarpc}, named_service{"samr", wire::rpc_service::samr}};
+
+[[nodiscard]] std::optional<wire::rpc_service> service_of(std::string_view name) noexcept {
+    if (name.starts_with('\\')) name.remove_prefix(1);
+    for (const named_service& one : services)
+        if (equal_ignoring_case(one.name, name)) return one.service;
+    return std::nullopt;
+}
 
 class rpc_named_pipe final : public named_pipe {
 public:
-    rpc_named_pipe(const server_context& host, wire::rpc_service service) noexcept
-        : rpc_host_(host), pipe_(service, rpc_host_) {}
+    rpc_named_pipe(server_context& host, wire::rpc_service service, const session& by)
+        : host_(host),
+          rpc_host_(host, by.user),
+          pipe_(service, rpc_host_),
+          kept_(host.quotas.take(by.admitted.client, limit::pipe_bytes, 0)) {}
 
 protected:
     [[nodiscard]] read_outcome read_answer(mutable_bytes into) noexcept override {
         const wire::rpc_pipe::read_result got = pipe_.read(into);
+        (void)kept_.try_resize(std::min(pipe_.kept_bytes(), kept_.amount()));
         return {.bytes = got.bytes, .more = got.more};
     }
     [[nodiscard]] std::size_t answer_bytes() const noexcept override { return pipe_.readable_bytes(); }
-    [[nodiscard]] bool take(bytes_view request) noexcept override { return pipe_.write(request); }
+    [[nodiscard]] bool take(bytes_view request) noexcept override {
+        const bool is_taken = pipe_.write(request);
+        is_rejected_ = is_taken and not kept_.try_resize(pipe_.kept_bytes());
+        if (is_taken and not is_rejected_) return true;
+        pipe_.disconnect();
+        (void)kept_.try_resize(0);
+        return false;
+    }
+    [[nodiscard]] std::vector<pipe_work> take_work() noexcept override {
+        std::vector<pipe_work> work = rpc_host_.take_work();
+        if (std::exchange(is_rejected_, false))
+            work.emplace_back([&host = host_, by = kept_.client()]() noexcept {
+                host.rejections.add(limit::pipe_bytes, by.name());
+            });
+        return work;
+    }
 
 private:
-    server_rpc_host rpc_host_;
+    server_context& host_;
+    rpc_server_host rpc_host_;
     wire::rpc_pipe pipe_;
+    quota_hold kept_;           // the memory of the pipe
+    bool is_rejected_ = false;  // by the quota; not counted yet
 };
 
 }  // namespace
 
-std::unique_ptr<named_pipe> make_named_pipe(const server_context& host, std::string_view name) {
-    if (name.starts_with('\\')) name.remove_prefix(1);
-    if (equal_ignoring_case(name, "srvsvc"))
-        return std::make_unique<rpc_named_pipe>(host, wire::rpc_service::srvsvc);
-    if (equal_ignoring_case(name, "wkssvc"))
-        return std::make_unique<rpc_named_pipe>(host, wire::rpc_service::wkssvc);
-    return nullptr;
+bool is_pipe_name(std::string_view name) noexcept {
+    return service_of(name).has_value();
+}
+
+std::unique_ptr<named_pipe> make_named_pipe(server_context& host, std::string_view name, const session& by) {
+    const std::optional<wire::rpc_service> service = service_of(name);
+    if (not service) return nullptr;
+    ENSURE(by.state() != session::phase::in_progress, "a pipe belongs to a user who has logged on");
+    return std::make_unique<rpc_named_pipe>(host, *service, by);
 }
 
 }  // namespace sluice::smb::server

@@ -26,6 +26,7 @@ enum class limit : std::uint8_t {
     pending_requests,
     watches,
     queued_change_bytes,
+    pipe_bytes,
     // Not shared by quota.
     connections_without_session,
     sessions_in_progress,
@@ -44,7 +45,7 @@ enum class limit : std::uint8_t {
     count,
 };
 inline constexpr std::size_t limits_count = static_cast<std::size_t>(limit::count);
-inline constexpr std::size_t shared_limits_count = static_cast<std::size_t>(limit::queued_change_bytes) + 1;
+inline constexpr std::size_t shared_limits_count = static_cast<std::size_t>(limit::pipe_bytes) + 1;
 
 /// The bound of each limit that clients share.
 using shared_bounds = std::array<std::size_t, shared_limits_count>;

@@ -2,6 +2,8 @@
 
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/report/snapshot.hpp"
+#include "sluice/smb/wire/rpc/rpc_pipe.hpp"
+#include "sluice/smb/wire/rpc/rpc_srvsvc.hpp"
 
 namespace sluice::smb::server {
 
@@ -221,6 +223,66 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
                   ms(limits::loop_samples_apart_max), "ms"});
 }
 
+// The codecs have these limits.
+static_assert(limits::pipe_arguments_bytes_max == wire::rpc_limits().arguments_bytes_max and
+              limits::pipe_results_bytes_max == wire::rpc_limits().results_bytes_max and
+              limits::pipe_calls_per_write_max == wire::rpc_limits().calls_per_write_max and
+              limits::pipe_unread_bytes_max == wire::rpc_limits().unread_bytes_max);
+static_assert(limits::pipe_depth_max == wire::ndr_limits().depth_max and
+              limits::pipe_elements_max == wire::ndr_limits().elements_max and
+              limits::pipe_handles_max == wire::rpc_handle_table::handles_max);
+static_assert(limits::pipe_listed_max == wire::rpc_listed_max and
+              limits::pipe_listed_bytes_max == wire::rpc_listed_bytes_max and
+              limits::pipe_examined_max == wire::rpc_examined_max);
+
+void add_pipes(std::vector<limit_row>& to, const limits_in_use& now) {
+    constexpr std::string_view group = "Named pipes";
+    to.push_back(shared(limit::pipe_bytes, group, "incomplete requests and unread replies", now, "bytes"));
+    to.back().when_reached = "the pipe of a client that holds more than is free is disconnected";
+    to.push_back({.name = "pipe_arguments_bytes_max",
+                  .group = group,
+                  .what = "arguments of one call",
+                  .limit = limits::pipe_arguments_bytes_max,
+                  .unit = "bytes",
+                  .when_reached = "the pipe is disconnected"});
+    to.push_back({.name = "pipe_results_bytes_max",
+                  .group = group,
+                  .what = "results of one call",
+                  .limit = limits::pipe_results_bytes_max,
+                  .unit = "bytes",
+                  .when_reached = rejected});
+    to.push_back({.name = "pipe_unread_bytes_max",
+                  .group = group,
+                  .what = "unread replies of one pipe",
+                  .limit = limits::pipe_unread_bytes_max,
+                  .unit = "bytes",
+                  .when_reached = "the pipe is disconnected"});
+    to.push_back({.name = "pipe_calls_per_write_max",
+                  .group = group,
+                  .what = "calls in one write",
+                  .limit = limits::pipe_calls_per_write_max,
+                  .when_reached = "the pipe is disconnected"});
+    to.push_back({.name = "pipe_depth_max",
+                  .group = group,
+                  .what = "depth of the arguments of one call",
+                  .limit = limits::pipe_depth_max,
+                  .when_reached = rejected});
+    to.push_back({.name = "pipe_elements_max",
+                  .group = group,
+                  .what = "names or SIDs that one call looks up",
+                  .limit = limits::pipe_elements_max,
+                  .when_reached = rejected});
+    to.push_back({.name = "pipe_handles_max",
+                  .group = group,
+                  .what = "objects that one pipe has open",
+                  .limit = limits::pipe_handles_max,
+                  .when_reached = rejected});
+    to.push_back({"pipe_listed_max", group, "entries in one part of a list", limits::pipe_listed_max});
+    to.push_back(
+        {"pipe_listed_bytes_max", group, "bytes of such a part", limits::pipe_listed_bytes_max, "bytes"});
+    to.push_back({"pipe_examined_max", group, "opens that one call examines", limits::pipe_examined_max});
+}
+
 void add_other_servers(std::vector<limit_row>& to) {
     constexpr std::string_view group = "Other servers";
     to.push_back({"peer_pause_min", group, "shortest time between checks of another server",
@@ -249,6 +311,7 @@ std::vector<limit_row> limit_rows(const limits_in_use& now) {
     add_messages(rows, now);
     add_logons(rows, now);
     add_sessions(rows, now);
+    add_pipes(rows, now);
     add_other_servers(rows);
     return rows;
 }

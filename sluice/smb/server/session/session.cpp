@@ -197,6 +197,17 @@ std::vector<std::shared_ptr<tree>> session::trees() const {
     return all;
 }
 
+std::vector<session::tree_use> session::tree_uses() const {
+    const session_section held(mutex_);
+    std::map<std::uint32_t, std::size_t> opens;
+    for (const auto& [number, one] : opens_)
+        ++opens[one.tree_id];
+    std::vector<tree_use> all;
+    for (const auto& [number, one] : trees_)
+        all.push_back({.of = one, .opens = opens[number]});
+    return all;
+}
+
 std::optional<std::vector<std::shared_ptr<open>>> session::end_tree(const tree& ending) {
     std::shared_ptr<tree> ended;  // perhaps the last to hold it: released without the mutex
     const session_section held(mutex_);

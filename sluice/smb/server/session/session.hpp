@@ -199,6 +199,12 @@ public:
     /// Returns the tree connection with that number; null if there is none.
     [[nodiscard]] std::shared_ptr<tree> find_tree(std::uint32_t number) const noexcept;
     [[nodiscard]] std::vector<std::shared_ptr<tree>> trees() const;
+    /// The same with the number of opens through each. Complexity: linear in trees and opens.
+    struct tree_use {
+        std::shared_ptr<tree> of;
+        std::size_t opens = 0;
+    };
+    [[nodiscard]] std::vector<tree_use> tree_uses() const;
     /// Removes a tree connection. Returns its opens; std::nullopt if it has ended already.
     [[nodiscard]] std::optional<std::vector<std::shared_ptr<open>>> end_tree(const tree& ending);
 

@@ -150,14 +150,15 @@ void user_database::publish(user_map& users) noexcept {
 }
 
 result<void> user_database::admit(std::span<const admission> only) {
-    std::map<std::string, std::optional<auth::nt_hash>> fresh;
+    std::map<std::string, admitted_user> fresh;
     for (const admission& one : only) {
         if (not is_valid_name(one.name)) return failure({EINVAL, "admit a user: invalid name"});
-        std::optional<auth::nt_hash>& hash = fresh[fold(one.name)];
+        admitted_user& user = fresh[fold(one.name)];
+        user.name = one.name;
         if (not one.password) continue;
         auto given = auth::nt_hash::of_password(*one.password);
         if (not given) return failure({EINVAL, "hash a password, which must be UTF-8"});
-        hash.emplace(*std::move(given));
+        user.hash.emplace(*std::move(given));
     }
     const lock_guard held(mutex_);
     admitted_.reset();
@@ -172,7 +173,7 @@ std::optional<auth::account> user_database::find(std::string_view user, std::str
     if (admitted_) {
         const auto admitted = admitted_->find(key);
         if (admitted == admitted_->end()) return std::nullopt;
-        if (admitted->second) return auth::account{.hash = admitted->second->copy()};
+        if (admitted->second.hash) return auth::account{.hash = admitted->second.hash->copy()};
     }
     const auto found = users_.find(key);
     if (found == users_.end()) return std::nullopt;
@@ -181,6 +182,20 @@ std::optional<auth::account> user_database::find(std::string_view user, std::str
 
 bool user_database::is_same(const account_name& one, const account_name& other) const noexcept {
     return equal_ignoring_case(one.user, other.user);
+}
+
+std::vector<std::string> user_database::found_names() const {
+    const lock_guard held(mutex_);
+    std::vector<std::string> all;
+    if (not admitted_) {
+        for (const auto& [key, one] : users_)
+            all.push_back(one.name);
+        return all;
+    }
+    // One without a password of its own may have left the file.
+    for (const auto& [key, one] : *admitted_)
+        if (one.hash or users_.contains(key)) all.push_back(one.name);
+    return all;
 }
 
 std::vector<std::string> user_database::names() const {

@@ -70,6 +70,7 @@ public:
     [[nodiscard]] std::optional<auth::account> find(std::string_view user,
                                                     std::string_view domain) noexcept override;
 
+    [[nodiscard]] std::vector<std::string> found_names() const override;
     /// Domains are ignored.
     [[nodiscard]] bool is_same(const account_name& one, const account_name& other) const noexcept override;
     [[nodiscard]] std::uint64_t generation() const noexcept override {
@@ -108,6 +109,10 @@ private:
         std::string name;
         auth::nt_hash hash;
     };
+    struct admitted_user {
+        std::string name;
+        std::optional<auth::nt_hash> hash;  // replaces the hash in the file
+    };
     using user_map = std::map<std::string, user>;  // by folded name
 
     [[nodiscard]] static result<user_map> parse(std::string_view text, std::string_view path);
@@ -128,9 +133,8 @@ private:
     std::atomic<std::uint64_t> generation_{0};
     mutable ranked_mutex<lock_rank::leaf> mutex_;
     user_map users_ SLUICE_GUARDED_BY(mutex_);
-    // By folded name, with the hash of a password that counts instead of the file's.
-    // None: all in the file.
-    std::optional<std::map<std::string, std::optional<auth::nt_hash>>> admitted_ SLUICE_GUARDED_BY(mutex_);
+    // By folded name. None: all in the file.
+    std::optional<std::map<std::string, admitted_user>> admitted_ SLUICE_GUARDED_BY(mutex_);
 };
 
 }  // namespace sluice::smb::server

@@ -71,7 +71,11 @@ TEST_F(user_file, that_admits_some_finds_no_other_user_even_after_a_reload) {
     EXPECT_TRUE(users->find("carol", ""));
     EXPECT_FALSE(users->find("bob", ""));
     EXPECT_THAT(users->names(), testing::ElementsAre("alice", "bob"));
+    EXPECT_THAT(users->found_names(), testing::ElementsAre("Alice", "carol"));
+    ASSERT_TRUE(users->remove("alice"));
+    EXPECT_THAT(users->found_names(), testing::ElementsAre("carol"));
     ASSERT_TRUE(users->admit({}));
+    EXPECT_THAT(users->found_names(), testing::ElementsAre("bob"));
     EXPECT_TRUE(users->find("bob", ""));
     EXPECT_FALSE(users->find("carol", "")) << "a temporary admission has ended";
 }

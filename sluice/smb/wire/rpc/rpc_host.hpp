@@ -1,10 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/smb/wire/fscc/filetime.hpp"
+#include "sluice/smb/wire/guid.hpp"
+#include "sluice/smb/wire/rpc/rpc_account.hpp"
 #include "sluice/smb/wire/security/access_mask.hpp"
 
 namespace sluice::smb::wire {
@@ -26,8 +30,53 @@ struct rpc_share {
     [[nodiscard]] friend bool operator==(const rpc_share&, const rpc_share&) noexcept = default;
 };
 
-/// The server's information for the pipes srvsvc and wkssvc. Every call queries it again, so it may
-/// change. It outlives the pipes. All text is UTF-8.
+/// The user of a pipe.
+struct rpc_caller {
+    std::string name{};
+    std::string domain{};
+    bool is_anonymous = false;
+    bool is_guest = false;
+    bool is_administrator = false;  ///< may see and end the sessions and opens of others
+};
+
+/// A session in the form that clients list, [MS-SRVS] 2.2.4.15.
+struct rpc_session {
+    std::uint32_t id = 0;  ///< the position in a list that is continued
+    std::string client{};  ///< the address
+    std::string user{};
+    std::string client_type{};  ///< the dialect
+    std::uint32_t opens = 0;
+    std::uint32_t seconds = 0;  ///< since it was begun
+    bool is_guest = false;
+    bool is_encrypted = false;
+};
+
+/// An open, 2.2.4.7.
+struct rpc_file {
+    static constexpr std::uint32_t may_read = 1;
+    static constexpr std::uint32_t may_write = 2;
+    static constexpr std::uint32_t may_create = 4;
+
+    std::uint32_t id = 0;
+    std::uint32_t permissions = 0;
+    std::uint32_t locks = 0;
+    std::string path{};  ///< with the share as a directory of a drive
+    std::string user{};
+};
+
+/// A tree connection, 2.2.4.2.
+struct rpc_tree {
+    std::uint32_t id = 0;
+    std::uint32_t type = rpc_share::disk_tree;
+    std::uint32_t opens = 0;
+    std::uint32_t seconds = 0;
+    std::string client{};
+    std::string user{};
+    std::string share{};
+};
+
+/// The server's information for its pipes. Every call queries it again, so it may change. It
+/// outlives the pipes. All text is UTF-8.
 class rpc_host {
 public:
     [[nodiscard]] virtual std::string name() const = 0;
@@ -35,6 +84,35 @@ public:
     [[nodiscard]] virtual std::string domain() const = 0;
     [[nodiscard]] virtual std::vector<rpc_share> shares() const = 0;
     [[nodiscard]] virtual unix_time now() const = 0;
+
+    [[nodiscard]] virtual rpc_caller caller() const = 0;
+    /// The domain of the server's own accounts.
+    [[nodiscard]] virtual rpc_domain account_domain() const = 0;
+    /// Return std::nullopt if the SID, or the name, is not known, or is kept from the caller. A
+    /// name may have its domain, as DOMAIN\name or name@domain.
+    [[nodiscard]] virtual std::optional<rpc_account> account_of(const sid& who) = 0;
+    [[nodiscard]] virtual std::optional<rpc_account> account_named(std::string_view name) = 0;
+    /// Returns the server's users; none for a caller who may not ask who they are.
+    [[nodiscard]] virtual std::vector<rpc_account> users() = 0;
+    /// Returns the aliases of BUILTIN that an account belongs to, by their relative IDs.
+    [[nodiscard]] virtual std::vector<std::uint32_t> aliases_of(const sid& who) = 0;
+    /// A random number, for the handle of an object.
+    [[nodiscard]] virtual guid new_handle_id() = 0;
+
+    /// Return the sessions in the order of their IDs, and their tree connections. An administrator
+    /// gets all of them; another caller gets their own.
+    [[nodiscard]] virtual std::vector<rpc_session> sessions() = 0;
+    [[nodiscard]] virtual std::vector<rpc_tree> trees() = 0;
+    // The rest is called for an administrator only.
+    /// Ends the sessions of a client and a user, soon; an empty name stands for all. Returns their
+    /// number.
+    [[nodiscard]] virtual std::size_t end_sessions(std::string_view client, std::string_view user) = 0;
+    /// Returns the IDs of the opens in ascending order.
+    [[nodiscard]] virtual std::vector<std::uint32_t> file_ids() = 0;
+    /// Returns std::nullopt if there is none.
+    [[nodiscard]] virtual std::optional<rpc_file> file(std::uint32_t id) = 0;
+    /// Closes an open, soon. Returns false if there is none.
+    [[nodiscard]] virtual bool end_file(std::uint32_t id) = 0;
 
     rpc_host(const rpc_host&) = delete;
     rpc_host& operator=(const rpc_host&) = delete;

@@ -1,10 +1,23 @@
 #include "sluice/smb/wire/rpc/rpc_ndr.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "sluice/smb/wire/utf16.hpp"
 
 namespace sluice::smb::wire {
+namespace {
+
+constexpr std::size_t counted_text_bytes_max = 0xFFFE;
+
+// Returns the text as UTF-16; empty if it cannot be a counted text.
+std::string counted_units(std::string_view utf8) {
+    std::string units = utf16_of(utf8).value_or(std::string());
+    if (units.size() > counted_text_bytes_max) units.clear();
+    return units;
+}
+
+}  // namespace
 
 void ndr_writer::u32(std::uint32_t value) {
     align(4);
@@ -38,6 +51,32 @@ void ndr_writer::byte_array(bytes_view bytes) {
     append(bytes);
 }
 
+void ndr_writer::counted_text_head(std::string_view utf8) {
+    const auto bytes = static_cast<std::uint16_t>(counted_units(utf8).size());
+    align(4);
+    u16(bytes);
+    u16(bytes);
+    pointer(bytes != 0);
+}
+
+void ndr_writer::counted_text(std::string_view utf8) {
+    const std::string units = counted_units(utf8);
+    if (units.empty()) return;
+    const auto count = static_cast<std::uint32_t>(units.size() / 2);
+    u32(count);
+    u32(0);
+    u32(count);
+    append({reinterpret_cast<const std::byte*>(units.data()), units.size()});
+}
+
+void ndr_writer::sid_referent(const sid& who) {
+    std::array<std::byte, 8 + sid::sub_authorities_max * 4> room;
+    byte_writer writer{mutable_bytes(room)};
+    encode(writer, who);
+    u32(static_cast<std::uint32_t>(who.sub_authorities().size()));
+    append(writer.finish().value());
+}
+
 void ndr_writer::align(std::size_t alignment) {
     while (bytes_.size() % alignment != 0 and !overflowed_)
         bytes_.push_back(std::byte{});
@@ -58,6 +97,13 @@ std::optional<std::uint32_t> ndr_reader::u32() noexcept {
     return wire->value();
 }
 
+std::optional<std::uint16_t> ndr_reader::u16() noexcept {
+    if (!reader_.align_to(2)) return std::nullopt;
+    const auto wire = reader_.take<le16>();
+    if (!wire) return std::nullopt;
+    return wire->value();
+}
+
 std::optional<bool> ndr_reader::pointer() noexcept {
     const auto referent = u32();
     if (!referent) return std::nullopt;
@@ -65,6 +111,8 @@ std::optional<bool> ndr_reader::pointer() noexcept {
 }
 
 std::optional<std::string> ndr_reader::text() noexcept {
+    const ndr_level inside(*this);
+    if (!inside) return std::nullopt;
     const auto room = u32();
     const auto offset = u32();
     const auto count = u32();
@@ -90,6 +138,46 @@ std::optional<std::string> ndr_reader::pointed_text() noexcept {
     if (!present) return std::nullopt;
     if (!*present) return std::string();
     return text();
+}
+
+std::optional<bytes_view> ndr_reader::raw(std::size_t length) noexcept {
+    return reader_.take_bytes(length);
+}
+
+std::optional<ndr_counted_text> ndr_reader::counted_text_head() noexcept {
+    if (!reader_.align_to(4)) return std::nullopt;
+    const auto bytes = u16();
+    const auto room = u16();
+    const auto present = pointer();
+    if (!bytes or !room or !present or *bytes % 2 != 0 or *bytes > *room) return std::nullopt;
+    if (!*present and *bytes != 0) return std::nullopt;
+    return ndr_counted_text{.bytes = *bytes, .is_present = *present};
+}
+
+std::optional<std::string> ndr_reader::counted_text(const ndr_counted_text& head) noexcept {
+    if (!head.is_present) return std::string();
+    const std::size_t before = reader_.position();
+    auto content = text();
+    if (!content) return std::nullopt;
+    // The text is the last part of the referent: what the string counts must be what it has.
+    const std::size_t padding = -before & 3;
+    if (reader_.position() - before - padding != 3 * sizeof(le32) + head.bytes) return std::nullopt;
+    return content;
+}
+
+std::optional<sid> ndr_reader::sid_referent() noexcept {
+    const ndr_level inside(*this);
+    const auto count = u32();
+    if (!inside or !count or *count > sid::sub_authorities_max) return std::nullopt;
+    const auto who = take_sid(reader_);
+    if (!who or who->sub_authorities().size() != *count) return std::nullopt;
+    return *who;
+}
+
+std::optional<std::uint32_t> ndr_reader::array_count(std::uint32_t expected) noexcept {
+    const auto count = u32();
+    if (!count or *count != expected or *count > limits_.elements_max) return std::nullopt;
+    return count;
 }
 
 }  // namespace sluice::smb::wire

@@ -72,6 +72,8 @@ inline constexpr std::size_t rpc_fragment_bytes_received_max = 5840;
 extern const rpc_syntax rpc_ndr_syntax;
 extern const rpc_syntax rpc_srvsvc_interface;
 extern const rpc_syntax rpc_wkssvc_interface;
+extern const rpc_syntax rpc_lsarpc_interface;
+extern const rpc_syntax rpc_samr_interface;
 
 /// Returns `head` if it is valid. At least 16 bytes were received.
 /// Errors: `bad_protocol_id` for another version or representation, `bad_structure_size` for a

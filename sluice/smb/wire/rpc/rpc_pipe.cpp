@@ -34,6 +34,26 @@ static_assert(sizeof(fault_wire) == 16);
 constexpr std::uint16_t nak_authentication_unknown = 8;
 constexpr std::uint32_t association_group = 0x53F0;  // any nonzero number; groups are not supported
 
+struct service_name {
+    rpc_syntax interface;
+    std::string_view address;
+};
+
+service_name service_name_of(rpc_service service) noexcept {
+    switch (service) {
+        case rpc_service::srvsvc:
+            return {rpc_srvsvc_interface, "\\PIPE\\srvsvc"};
+        case rpc_service::wkssvc:
+            return {rpc_wkssvc_interface, "\\PIPE\\wkssvc"};
+        case rpc_service::lsarpc:
+            return {rpc_lsarpc_interface, "\\PIPE\\lsarpc"};
+        case rpc_service::samr:
+            return {rpc_samr_interface, "\\PIPE\\samr"};
+    }
+    ENSURE(false, "a pipe has one of these services");
+    return {};
+}
+
 context_reply_wire answer_to(const rpc_context& proposed, const rpc_syntax& served) noexcept {
     const bool known = proposed.interface == served;
     if (known and proposed.ndr_proposed) return {.result = {}, .reason = {}, .transfer = rpc_ndr_syntax};
@@ -44,19 +64,40 @@ context_reply_wire answer_to(const rpc_context& proposed, const rpc_syntax& serv
 
 bool rpc_pipe::write(bytes_view bytes) {
     if (broken_) return false;
-    in_.insert(in_.end(), bytes.begin(), bytes.end());
+    calls_of_write_ = 0;
+    do {
+        // A write can have many fragments; only one is kept at a time.
+        const std::size_t room = rpc_fragment_bytes_received_max - in_.size();
+        const bytes_view some = *bytes.first(std::min(bytes.size(), room));
+        in_.insert(in_.end(), some.begin(), some.end());
+        bytes = *bytes.from(some.size());
+        if (!take_fragments()) return disconnect(), false;
+    } while (!bytes.empty());
+    return true;
+}
+
+bool rpc_pipe::take_fragments() {
     byte_reader reader{bytes_view(in_)};
     while (reader.remaining() >= sizeof(rpc_head)) {
         const auto head = checked(*reader.rest().take<rpc_head>());
-        if (!head) return broken_ = true, false;
+        if (!head) return false;
         if (reader.remaining() < head->fragment_length.value()) break;
         const bytes_view fragment = *reader.take_bytes(head->fragment_length.value());
         if (!take_fragment(*head, *fragment.from(sizeof(rpc_head))) or
             readable_bytes() > limits_.unread_bytes_max)
-            return broken_ = true, false;
+            return false;
     }
     in_.erase(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(reader.position()));
+    ENSURE(in_.size() < rpc_fragment_bytes_received_max, "the rest is the beginning of a fragment");
     return true;
+}
+
+void rpc_pipe::disconnect() noexcept {
+    broken_ = true;
+    in_ = std::vector<std::byte>();
+    arguments_ = std::vector<std::byte>();
+    out_ = std::vector<std::byte>();
+    read_ = message_end_ = 0;
 }
 
 bool rpc_pipe::take_fragment(const rpc_head& head, bytes_view body) {
@@ -69,7 +110,7 @@ bool rpc_pipe::take_fragment(const rpc_head& head, bytes_view body) {
         case rpc_packet::cancel:
         case rpc_packet::orphaned:
             in_call_ = false;
-            arguments_.clear();
+            arguments_ = std::vector<std::byte>();
             return true;
         default:
             return false;
@@ -88,8 +129,7 @@ bool rpc_pipe::take_bind(const rpc_head& head, bytes_view body) {
     }
     const auto bind = decode_rpc_bind(body);
     if (!bind) return false;
-    const rpc_syntax served = service_ == rpc_service::srvsvc ? rpc_srvsvc_interface : rpc_wkssvc_interface;
-    const std::string_view address = service_ == rpc_service::srvsvc ? "\\PIPE\\srvsvc" : "\\PIPE\\wkssvc";
+    const auto& [served, address] = service_name_of(service_);
     if (!alters)
         fragment_bytes_max_ = std::clamp<std::size_t>(bind->receives_max, rpc_fragment_bytes_least,
                                                       rpc_fragment_bytes_sent_max);
@@ -139,9 +179,10 @@ bool rpc_pipe::take_request(const rpc_head& head, bytes_view body) {
     if (reader.remaining() > limits_.arguments_bytes_max - arguments_.size()) return false;
     arguments_.insert(arguments_.end(), reader.rest().begin(), reader.rest().end());
     if ((flags & rpc_last_fragment) == 0) return true;
+    if (++calls_of_write_ > limits_.calls_per_write_max) return false;
     in_call_ = false;
     answer_call(head.call.value());
-    arguments_.clear();
+    arguments_ = std::vector<std::byte>();
     return true;
 }
 
@@ -149,8 +190,7 @@ void rpc_pipe::answer_call(std::uint32_t call) {
     if (!has_context(call_context_)) return refuse_call(call, rpc_fault::unknown_interface);
     ndr_writer results(limits_.results_bytes_max);
     const rpc_call asked{.operation = operation_, .arguments = arguments_};
-    const rpc_fault fault = service_ == rpc_service::srvsvc ? call_srvsvc(host_, asked, results)
-                                                            : call_wkssvc(host_, asked, results);
+    const rpc_fault fault = execute(asked, results);
     if (fault != rpc_fault::none) return refuse_call(call, fault);
     if (results.overflowed()) return refuse_call(call, rpc_fault::no_memory);
 
@@ -170,6 +210,20 @@ void rpc_pipe::answer_call(std::uint32_t call) {
     } while (rest.remaining() != 0);
 }
 
+rpc_fault rpc_pipe::execute(const rpc_call& call, ndr_writer& results) {
+    switch (service_) {
+        case rpc_service::srvsvc:
+            return call_srvsvc(host_, call, results);
+        case rpc_service::wkssvc:
+            return call_wkssvc(host_, call, results);
+        case rpc_service::lsarpc:
+            return call_lsarpc(host_, handles_, call, results);
+        case rpc_service::samr:
+            return call_samr(host_, handles_, call, results);
+    }
+    return rpc_fault::operation_range;
+}
+
 void rpc_pipe::refuse_call(std::uint32_t call, rpc_fault why) {
     const fault_wire fault{.call = {.allocation_hint = {}, .context = le16(call_context_), .operation = {}},
                            .status = le32(static_cast<std::uint32_t>(why)),
@@ -185,6 +239,17 @@ bool rpc_pipe::has_context(std::uint16_t id) const noexcept {
     return std::ranges::find(contexts_, id) != contexts_.end();
 }
 
+// Drops the replies that were read, once they have at least as many bytes as the unread ones: each
+// byte is moved once on average.
+void rpc_pipe::drop_read() noexcept {
+    if (read_ < out_.size() - read_) return;
+    if (read_ == out_.size())
+        out_ = std::vector<std::byte>();
+    else
+        out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(read_));
+    read_ = message_end_ = 0;
+}
+
 rpc_pipe::read_result rpc_pipe::read(mutable_bytes room) noexcept {
     if (readable_bytes() == 0) return {};
     if (message_end_ == read_) {
@@ -195,10 +260,7 @@ rpc_pipe::read_result rpc_pipe::read(mutable_bytes room) noexcept {
     std::copy_n(out_.begin() + static_cast<std::ptrdiff_t>(read_), bytes, room.begin());
     read_ += bytes;
     const bool more = read_ != message_end_;
-    if (read_ == out_.size()) {
-        out_.clear();
-        read_ = message_end_ = 0;
-    }
+    if (!more) drop_read();
     return {.bytes = bytes, .more = more};
 }
 

@@ -4,87 +4,17 @@
 
 #include <span>
 
+#include "sluice/smb/wire/rpc/rpc_host_testing.hpp"
 #include "sluice/smb/wire/rpc/rpc_share_enum.hpp"
 #include "sluice/smb/wire/security/security_descriptor.hpp"
 
 namespace sluice::smb::wire {
 namespace {
 
-class host_of_tests final : public rpc_host {
-public:
-    std::string name() const override { return "SERVER"; }
-    std::string comment() const override { return "töst"; }
-    std::string domain() const override { return "WORKGROUP"; }
-    std::vector<rpc_share> shares() const override { return shares_; }
-    unix_time now() const override { return {.seconds = 1'700'000'000, .nanoseconds = 250'000'000}; }
-
-    std::vector<rpc_share> shares_ = {
-        {.name = "Data", .comment = "files", .type = rpc_share::disk_tree},
-        {.name = "IPC$", .comment = "", .type = rpc_share::ipc | rpc_share::special}};
-};
-
-struct message {
-    rpc_head head;
-    std::vector<std::byte> body;
-};
-
-// Reads one fragment with a sufficiently large buffer.
-message next_message(rpc_pipe& pipe) {
-    std::vector<std::byte> room(8192);
-    const auto read = pipe.read(room);
-    EXPECT_FALSE(read.more);
-    room.resize(read.bytes);
-    const auto head = bytes_view(room).take<rpc_head>();
-    EXPECT_TRUE(head.has_value());
-    if (!head) return {};
-    EXPECT_EQ(head->fragment_length.value(), room.size());
-    return {.head = *head, .body = {room.begin() + sizeof(rpc_head), room.end()}};
-}
-
-rpc_packet kind(const message& received) {
-    return rpc_packet(received.head.packet.value());
-}
-
-void bind(rpc_pipe& pipe) {
-    ASSERT_TRUE(pipe.write(encode_srvsvc_bind(1)));
-    std::vector<std::byte> room(4280);
-    const auto read = pipe.read(room);
-    ASSERT_TRUE(decode_srvsvc_bind_ack(*bytes_view(room).first(read.bytes)).has_value());
-}
-
-std::vector<std::byte> request(std::uint16_t operation, bytes_view arguments,
-                               std::uint8_t flags = rpc_first_fragment | rpc_last_fragment) {
-    const rpc_call_head head{.allocation_hint = {}, .context = {}, .operation = le16(operation)};
-    std::vector<std::byte> body(bytes_of(head).begin(), bytes_of(head).end());
-    body.insert(body.end(), arguments.begin(), arguments.end());
-    std::vector<std::byte> out;
-    append_rpc_fragment(out, {.packet = rpc_packet::request, .flags = flags, .call = 7}, body);
-    return out;
-}
-
-// Executes one call and returns its results, or no bytes if it faults.
-std::vector<std::byte> call(rpc_pipe& pipe, std::uint16_t operation, const ndr_writer& arguments) {
-    EXPECT_TRUE(pipe.write(request(operation, arguments.bytes())));
-    const message reply = next_message(pipe);
-    EXPECT_EQ(kind(reply), rpc_packet::response);
-    return {reply.body.begin() + sizeof(rpc_call_head), reply.body.end()};
-}
-
-ndr_writer server_and(std::uint32_t level) {
-    ndr_writer arguments(1000);
-    arguments.pointer(true);
-    arguments.text("\\\\SERVER");
-    arguments.u32(level);
-    return arguments;
-}
-
-std::uint32_t fault_of(const message& reply) {
-    EXPECT_EQ(kind(reply), rpc_packet::fault);
-    return bytes_view(reply.body).take_at<le32>(8)->value();
-}
+using namespace rpc_testing;
 
 TEST(rpc_pipe, lists_the_shares_for_the_client_of_this_project) {
-    const host_of_tests host;
+    host_of_tests host;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     bind(pipe);
     ASSERT_TRUE(pipe.write(encode_share_enum_request(2, "\\\\SERVER")));
@@ -130,7 +60,7 @@ TEST(rpc_pipe, splits_long_results_into_fragments_that_the_client_accepts) {
 }
 
 TEST(rpc_pipe, accepts_single_bytes_and_returns_replies_in_segments) {
-    const host_of_tests host;
+    host_of_tests host;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     auto bytes = encode_srvsvc_bind(1);
     const auto enumerate = encode_share_enum_request(2, "s");
@@ -151,7 +81,7 @@ TEST(rpc_pipe, accepts_single_bytes_and_returns_replies_in_segments) {
 }
 
 TEST(rpc_pipe, accepts_only_ndr_among_the_proposals_of_windows) {
-    const host_of_tests host;
+    host_of_tests host;
     rpc_pipe pipe(rpc_service::wkssvc, host);
     const auto syntax = [](unsigned first) {
         rpc_syntax other = rpc_ndr_syntax;
@@ -185,7 +115,7 @@ TEST(rpc_pipe, accepts_only_ndr_among_the_proposals_of_windows) {
 }
 
 TEST(rpc_pipe, rejects_authentication_inside_the_pipe) {
-    const host_of_tests host;
+    host_of_tests host;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     auto bytes = encode_srvsvc_bind(1);
     bytes[10] = std::byte{8};
@@ -194,7 +124,7 @@ TEST(rpc_pipe, rejects_authentication_inside_the_pipe) {
 }
 
 TEST(rpc_pipe, faults_unknown_calls_and_continues) {
-    const host_of_tests host;
+    host_of_tests host;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     ASSERT_TRUE(pipe.write(request(21, server_and(101).bytes())));
     EXPECT_EQ(fault_of(next_message(pipe)), 0x1C010003u) << "no context yet";
@@ -207,7 +137,7 @@ TEST(rpc_pipe, faults_unknown_calls_and_continues) {
 }
 
 TEST(rpc_pipe, joins_fragments_of_a_request) {
-    const host_of_tests host;
+    host_of_tests host;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     bind(pipe);
     const ndr_writer arguments = server_and(100);
@@ -219,7 +149,7 @@ TEST(rpc_pipe, joins_fragments_of_a_request) {
 }
 
 TEST(rpc_pipe, disconnects_on_a_violation_of_the_protocol_or_a_limit) {
-    const host_of_tests host;
+    host_of_tests host;
     const auto breaks = [&](const std::vector<std::byte>& bytes, rpc_limits limits = {}) {
         rpc_pipe pipe(rpc_service::srvsvc, host, limits);
         bind(pipe);
@@ -247,8 +177,65 @@ TEST(rpc_pipe, disconnects_on_a_violation_of_the_protocol_or_a_limit) {
     EXPECT_TRUE(breaks(request(21, server_and(101).bytes()), {.unread_bytes_max = 90}));
 }
 
+TEST(rpc_pipe, keeps_no_replies_that_were_read) {
+    host_of_tests host;
+    rpc_pipe pipe(rpc_service::srvsvc, host);
+    bind(pipe);
+    const auto asks = request(21, server_and(101).bytes());
+    ASSERT_TRUE(pipe.write(asks));
+    for (int i = 0; i < 1000; ++i) {
+        ASSERT_TRUE(pipe.write(asks)) << "one reply is always unread";
+        EXPECT_EQ(kind(next_message(pipe)), rpc_packet::response);
+    }
+    EXPECT_LT(pipe.kept_bytes(), 16'000u);
+    (void)next_message(pipe);
+    EXPECT_EQ(pipe.readable_bytes(), 0u);
+    EXPECT_LE(pipe.kept_bytes(), 2 * rpc_fragment_bytes_received_max);
+}
+
+TEST(rpc_pipe, keeps_no_more_of_a_long_write_than_a_fragment) {
+    host_of_tests host;
+    rpc_pipe pipe(rpc_service::srvsvc, host);
+    bind(pipe);
+    constexpr int fragments = 15;
+    std::vector<std::byte> long_call;
+    for (int i = 1; i <= fragments; ++i) {
+        const unsigned flags = (i == 1 ? rpc_first_fragment : 0) | (i == fragments ? rpc_last_fragment : 0);
+        const auto part = request(999, std::vector<std::byte>(4200), static_cast<std::uint8_t>(flags));
+        long_call.insert(long_call.end(), part.begin(), part.end());
+    }
+    ASSERT_TRUE(pipe.write(long_call));
+    EXPECT_EQ(fault_of(next_message(pipe)), 0x1C010002u);
+    EXPECT_LE(pipe.kept_bytes(), 2 * rpc_fragment_bytes_received_max);
+}
+
+TEST(rpc_pipe, executes_a_limited_number_of_calls_per_write) {
+    host_of_tests host;
+    for (const bool is_one_more : {false, true}) {
+        rpc_pipe pipe(rpc_service::srvsvc, host);
+        bind(pipe);
+        std::vector<std::byte> calls;
+        for (std::size_t i = 0; i != rpc_limits().calls_per_write_max + (is_one_more ? 1 : 0); ++i) {
+            const auto one = request(999, {});
+            calls.insert(calls.end(), one.begin(), one.end());
+        }
+        EXPECT_EQ(pipe.write(calls), not is_one_more);
+        EXPECT_EQ(pipe.broken(), is_one_more);
+    }
+}
+
+TEST(rpc_pipe, keeps_nothing_once_it_is_disconnected) {
+    host_of_tests host;
+    rpc_pipe pipe(rpc_service::srvsvc, host);
+    bind(pipe);
+    ASSERT_TRUE(pipe.write(request(21, server_and(101).bytes())));
+    EXPECT_FALSE(pipe.write(std::vector<std::byte>(100)));
+    EXPECT_EQ(pipe.kept_bytes(), 0u);
+    EXPECT_EQ(pipe.readable_bytes(), 0u);
+}
+
 TEST(rpc_pipe, results_beyond_the_limit_become_a_fault) {
-    const host_of_tests host;
+    host_of_tests host;
     rpc_pipe pipe(rpc_service::srvsvc, host, {.results_bytes_max = 40});
     bind(pipe);
     ASSERT_TRUE(pipe.write(request(21, server_and(101).bytes())));
@@ -328,7 +315,7 @@ TEST(srvsvc, enumerates_shares_at_every_level) {
 }
 
 TEST(srvsvc, refuses_to_change_a_share) {
-    const host_of_tests host;
+    host_of_tests host;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     bind(pipe);
     ndr_writer arguments(1000);
@@ -392,7 +379,7 @@ TEST(srvsvc, returns_one_share_at_every_level_and_ignores_the_case_of_its_name) 
 }
 
 TEST(srvsvc, returns_the_server_and_the_time) {
-    const host_of_tests host;
+    host_of_tests host;
     rpc_pipe pipe(rpc_service::srvsvc, host);
     bind(pipe);
     for (const std::uint32_t level : {100u, 101u, 102u}) {
@@ -418,29 +405,8 @@ TEST(srvsvc, returns_the_server_and_the_time) {
     EXPECT_EQ(in.remaining(), 0u);
 }
 
-TEST(wkssvc, returns_the_workstation_at_every_level) {
-    const host_of_tests host;
-    rpc_pipe pipe(rpc_service::wkssvc, host);
-    auto bytes = encode_srvsvc_bind(1);
-    const bytes_view interface = bytes_of(rpc_wkssvc_interface);
-    std::copy(interface.begin(), interface.end(), bytes.begin() + 16 + 16);
-    ASSERT_TRUE(pipe.write(bytes));
-    EXPECT_EQ(kind(next_message(pipe)), rpc_packet::bind_ack);
-    for (const std::uint32_t level : {100u, 101u, 102u}) {
-        const auto results = call(pipe, 0, server_and(level));
-        ndr_reader in(results);
-        EXPECT_EQ(in.u32(), level);
-        EXPECT_EQ(in.pointer(), true);
-        skip_numbers(in, level == 100 ? 5 : level == 101 ? 6 : 7);
-        if (level == 100) expect_texts_and_status(in, {"SERVER", "WORKGROUP"});
-        if (level != 100) expect_texts_and_status(in, {"SERVER", "WORKGROUP", ""});
-    }
-    ASSERT_TRUE(pipe.write(request(5, {})));
-    EXPECT_EQ(fault_of(next_message(pipe)), 0x1C010002u);
-}
-
 TEST(share_enum_client, rejects_refusals_and_lists_with_wrong_lengths) {
-    const host_of_tests host;
+    host_of_tests host;
     rpc_pipe pipe(rpc_service::wkssvc, host);
     ASSERT_TRUE(pipe.write(encode_srvsvc_bind(1)));
     std::vector<std::byte> room(4280);

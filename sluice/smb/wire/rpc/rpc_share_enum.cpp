@@ -43,18 +43,22 @@ decoded<bytes_view> body_of(bytes_view fragment, rpc_packet wanted) noexcept {
 
 }  // namespace
 
-std::vector<std::byte> encode_srvsvc_bind(std::uint32_t call) {
+std::vector<std::byte> encode_rpc_bind(const rpc_syntax& interface, std::uint32_t call) {
     const bind_wire bind{.sends_max = le16(rpc_fragment_bytes_sent_max),
                          .receives_max = le16(rpc_fragment_bytes_sent_max),
                          .association_group = {},
                          .contexts = le32(1),
                          .context = {},
                          .transfer_syntaxes = le16(1),
-                         .interface = rpc_srvsvc_interface,
+                         .interface = interface,
                          .transfer = rpc_ndr_syntax};
     std::vector<std::byte> out;
     append_rpc_fragment(out, {.packet = rpc_packet::bind, .call = call}, bytes_of(bind));
     return out;
+}
+
+std::vector<std::byte> encode_srvsvc_bind(std::uint32_t call) {
+    return encode_rpc_bind(rpc_srvsvc_interface, call);
 }
 
 decoded<void> decode_srvsvc_bind_ack(bytes_view fragment) noexcept {

@@ -18,7 +18,8 @@ namespace sluice::smb::wire {
 /// The largest number of shares that is accepted.
 inline constexpr std::size_t rpc_shares_max = 65536;
 
-/// Encodes a BIND of srvsvc with NDR.
+/// Encodes a BIND of an interface with NDR; the same for srvsvc.
+[[nodiscard]] std::vector<std::byte> encode_rpc_bind(const rpc_syntax& interface, std::uint32_t call);
 [[nodiscard]] std::vector<std::byte> encode_srvsvc_bind(std::uint32_t call);
 /// Checks that a complete fragment is the response to that BIND and accepts it. Errors:
 /// `truncated`, `bad_protocol_id`, `too_long`, `unsupported` if it is another message or a

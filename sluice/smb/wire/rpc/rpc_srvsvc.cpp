@@ -3,25 +3,25 @@
 #include <chrono>
 
 #include "sluice/base/case_fold.hpp"
-#include "sluice/smb/wire/rpc/rpc_service.hpp"
+#include "sluice/smb/wire/rpc/rpc_srvsvc.hpp"
 #include "sluice/smb/wire/security/security_descriptor.hpp"
 
 namespace sluice::smb::wire {
 namespace {
 
 // Operations, [MS-SRVS] 3.1.4.
+constexpr std::uint16_t net_connection_enum = 8;
+constexpr std::uint16_t net_file_enum = 9;
+constexpr std::uint16_t net_file_get_info = 10;
+constexpr std::uint16_t net_file_close = 11;
+constexpr std::uint16_t net_session_enum = 12;
+constexpr std::uint16_t net_session_del = 13;
 constexpr std::uint16_t net_share_enum = 15;
 constexpr std::uint16_t net_share_get_info = 16;
 constexpr std::uint16_t net_share_set_info = 17;
 constexpr std::uint16_t net_server_get_info = 21;
 constexpr std::uint16_t net_remote_tod = 28;
 constexpr std::uint16_t net_share_enum_sticky = 36;
-
-// Results, [MS-ERREF] 2.2 and [MS-SRVS] 2.2.2.
-constexpr std::uint32_t no_error = 0;
-constexpr std::uint32_t error_access_denied = 5;
-constexpr std::uint32_t error_invalid_level = 124;
-constexpr std::uint32_t error_share_not_found = 2310;
 
 constexpr std::uint32_t platform_nt = 500;
 constexpr std::uint32_t version_major = 10;
@@ -83,24 +83,14 @@ void put_share_texts(ndr_writer& out, std::uint32_t level, const rpc_share& shar
     if (level == 502) out.byte_array(descriptor_of(share));
 }
 
-rpc_fault share_enum(const rpc_host& host, ndr_reader& in, ndr_writer& out) {
+rpc_fault share_enum(rpc_host& host, ndr_reader& in, ndr_writer& out) {
     const auto server = in.pointed_text();
-    const auto level = in.u32();
-    const auto branch = in.u32();
-    const auto container = in.pointer();
-    if (!server or !level or branch != level or !container) return rpc_fault::bad_stub_data;
-    if (*container) {
-        const auto entries = in.u32();
-        const auto array = in.pointer();
-        if (!entries or !array or *array) return rpc_fault::bad_stub_data;  // a result in a request
-    }
-    const auto preferred_length = in.u32();
-    const auto resumes = in.pointer();
-    if (!preferred_length or !resumes) return rpc_fault::bad_stub_data;
-
-    out.u32(*level);
-    out.u32(*level);
-    const bool known = is_share_level(*level) and * level != 1005;
+    const auto asked = server ? take_rpc_enum(in) : std::nullopt;
+    if (!asked) return rpc_fault::bad_stub_data;
+    const std::uint32_t level = asked->level;
+    out.u32(level);
+    out.u32(level);
+    const bool known = is_share_level(level) and level != 1005;
     const std::vector<rpc_share> shares = known ? host.shares() : std::vector<rpc_share>();
     const auto count = static_cast<std::uint32_t>(shares.size());
     out.pointer(known);
@@ -109,18 +99,18 @@ rpc_fault share_enum(const rpc_host& host, ndr_reader& in, ndr_writer& out) {
         out.pointer(true);
         out.u32(count);
         for (const rpc_share& share : shares)
-            put_share(out, *level, share);
+            put_share(out, level, share);
         for (const rpc_share& share : shares)
-            put_share_texts(out, *level, share);
+            put_share_texts(out, level, share);
     }
     out.u32(count);
-    out.pointer(*resumes);
-    if (*resumes) out.u32(0);
-    out.u32(known ? no_error : error_invalid_level);
+    out.pointer(asked->resumes);
+    if (asked->resumes) out.u32(0);
+    out.u32(known ? rpc_no_error : rpc_error_invalid_level);
     return rpc_fault::none;
 }
 
-rpc_fault share_get_info(const rpc_host& host, ndr_reader& in, ndr_writer& out) {
+rpc_fault share_get_info(rpc_host& host, ndr_reader& in, ndr_writer& out) {
     const auto server = in.pointed_text();
     if (!server) return rpc_fault::bad_stub_data;
     const auto name = in.text();
@@ -137,7 +127,9 @@ rpc_fault share_get_info(const rpc_host& host, ndr_reader& in, ndr_writer& out) 
         put_share(out, *level, *share);
         put_share_texts(out, *level, *share);
     }
-    out.u32(found ? no_error : is_share_level(*level) ? error_share_not_found : error_invalid_level);
+    out.u32(found                    ? rpc_no_error
+            : is_share_level(*level) ? rpc_error_share_not_found
+                                     : rpc_error_invalid_level);
     return rpc_fault::none;
 }
 
@@ -149,12 +141,12 @@ rpc_fault share_set_info(ndr_reader& in, ndr_writer& out) {
     const auto level = in.u32();
     if (!name or !level) return rpc_fault::bad_stub_data;
     out.pointer(false);
-    out.u32(error_access_denied);
+    out.u32(rpc_error_access_denied);
     return rpc_fault::none;
 }
 
 // Writes SERVER_INFO_100, 101 or 102, [MS-SRVS] 2.2.4.40 and following.
-rpc_fault server_get_info(const rpc_host& host, ndr_reader& in, ndr_writer& out) {
+rpc_fault server_get_info(rpc_host& host, ndr_reader& in, ndr_writer& out) {
     const auto server = in.pointed_text();
     const auto level = in.u32();
     if (!server or !level) return rpc_fault::bad_stub_data;
@@ -183,12 +175,12 @@ rpc_fault server_get_info(const rpc_host& host, ndr_reader& in, ndr_writer& out)
         if (*level != 100) out.text(host.comment());
         if (*level == 102) out.text("C:\\");
     }
-    out.u32(known ? no_error : error_invalid_level);
+    out.u32(known ? rpc_no_error : rpc_error_invalid_level);
     return rpc_fault::none;
 }
 
 // Writes TIME_OF_DAY_INFO, [MS-SRVS] 2.2.4.105, in UTC.
-rpc_fault remote_tod(const rpc_host& host, ndr_reader& in, ndr_writer& out) {
+rpc_fault remote_tod(rpc_host& host, ndr_reader& in, ndr_writer& out) {
     if (!in.pointed_text()) return rpc_fault::bad_stub_data;
     using namespace std::chrono;
     const unix_time now = host.now();
@@ -211,15 +203,46 @@ rpc_fault remote_tod(const rpc_host& host, ndr_reader& in, ndr_writer& out) {
     out.u32(static_cast<unsigned>(date.month()));
     out.u32(static_cast<std::uint32_t>(static_cast<int>(date.year())));
     out.u32(weekday(day).c_encoding());
-    out.u32(no_error);
+    out.u32(rpc_no_error);
     return rpc_fault::none;
 }
 
 }  // namespace
 
-rpc_fault call_srvsvc(const rpc_host& host, const rpc_call& call, ndr_writer& results) {
+std::optional<rpc_enum> take_rpc_enum(ndr_reader& in) noexcept {
+    const auto level = in.u32();
+    const auto branch = in.u32();
+    const auto container = in.pointer();
+    if (!level or branch != level or !container) return std::nullopt;
+    if (*container) {
+        const auto entries = in.u32();
+        const auto array = in.pointer();
+        // Some clients send an empty array; one with results has no place in a request.
+        if (!entries or !array or *entries != 0 or (*array and in.u32() != 0u)) return std::nullopt;
+    }
+    const auto preferred_length = in.u32();
+    const auto resumes = in.pointer();
+    if (!preferred_length or !resumes) return std::nullopt;
+    const auto after = *resumes ? in.u32() : 0;
+    if (!after) return std::nullopt;
+    return rpc_enum{.level = *level, .bytes_max = *preferred_length, .resumes = *resumes, .after = *after};
+}
+
+rpc_fault call_srvsvc(rpc_host& host, const rpc_call& call, ndr_writer& results) {
     ndr_reader arguments(call.arguments);
     switch (call.operation) {
+        case net_connection_enum:
+            return connection_enum(host, arguments, results);
+        case net_file_enum:
+            return file_enum(host, arguments, results);
+        case net_file_get_info:
+            return file_get_info(host, arguments, results);
+        case net_file_close:
+            return file_close(host, arguments, results);
+        case net_session_enum:
+            return session_enum(host, arguments, results);
+        case net_session_del:
+            return session_del(host, arguments, results);
         case net_share_enum:
         case net_share_enum_sticky:
             return share_enum(host, arguments, results);

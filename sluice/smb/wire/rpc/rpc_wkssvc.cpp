@@ -1,16 +1,21 @@
-#include "sluice/smb/wire/rpc/rpc_service.hpp"
+#include <set>
+#include <string>
+#include <utility>
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/smb/wire/rpc/rpc_srvsvc_lists.hpp"
 
 namespace sluice::smb::wire {
 namespace {
 
-constexpr std::uint16_t net_wksta_get_info = 0;  // [MS-WKST] 3.2.4.1
+// Operations, [MS-WKST] 3.2.4.
+constexpr std::uint16_t net_wksta_get_info = 0;
+constexpr std::uint16_t net_wksta_user_enum = 2;
 
-constexpr std::uint32_t no_error = 0;
-constexpr std::uint32_t error_invalid_level = 124;
 constexpr std::uint32_t platform_nt = 500;
 
 // Writes WKSTA_INFO_100, 101 or 102, [MS-WKST] 2.2.5.
-rpc_fault wksta_get_info(const rpc_host& host, ndr_reader& in, ndr_writer& out) {
+rpc_fault wksta_get_info(rpc_host& host, ndr_reader& in, ndr_writer& out) {
     const auto server = in.pointed_text();
     const auto level = in.u32();
     if (!server or !level) return rpc_fault::bad_stub_data;
@@ -29,16 +34,53 @@ rpc_fault wksta_get_info(const rpc_host& host, ndr_reader& in, ndr_writer& out) 
         out.text(host.domain());
         if (*level != 100) out.text("");
     }
-    out.u32(known ? no_error : error_invalid_level);
+    out.u32(known ? rpc_no_error : rpc_error_invalid_level);
+    return rpc_fault::none;
+}
+
+// Writes the users who have sessions, each once: WKSTA_USER_INFO_0 or WKSTA_USER_INFO_1, 2.2.5.
+rpc_fault wksta_user_enum(rpc_host& host, ndr_reader& in, ndr_writer& out) {
+    const auto server = in.pointed_text();
+    const auto asked = server ? take_rpc_enum(in) : std::nullopt;
+    if (!asked) return rpc_fault::bad_stub_data;
+    const auto refuse = [&](std::uint32_t why) { return put_no_list(out, *asked, why), rpc_fault::none; };
+    if (asked->level > 1) return refuse(rpc_error_invalid_level);
+    if (!host.caller().is_administrator) return refuse(rpc_error_access_denied);
+    rpc_listing<rpc_session> listing(*asked);
+    std::set<std::string> listed;
+    for (rpc_session& one : host.sessions()) {
+        if (one.id <= asked->after or !listed.insert(fold(one.user)).second) continue;
+        const std::size_t bytes = one.user.size() + 2 * host.name().size();
+        if (!listing.add(std::move(one), bytes)) break;
+    }
+    listing.write(
+        out,
+        [&](const rpc_session&) {
+            for (int left = asked->level == 0 ? 1 : 4; left != 0; --left)
+                out.pointer(true);
+        },
+        [&](const rpc_session& one) {
+            out.text(one.user);
+            if (asked->level == 0) return;
+            out.text(host.name());  // the domain of the user
+            out.text("");           // other domains
+            out.text(host.name());  // the server of the logon
+        });
     return rpc_fault::none;
 }
 
 }  // namespace
 
-rpc_fault call_wkssvc(const rpc_host& host, const rpc_call& call, ndr_writer& results) {
-    if (call.operation != net_wksta_get_info) return rpc_fault::operation_range;
+rpc_fault call_wkssvc(rpc_host& host, const rpc_call& call, ndr_writer& results) {
     ndr_reader arguments(call.arguments);
-    return wksta_get_info(host, arguments, results);
+    switch (call.operation) {
+        case net_wksta_get_info:
+            return wksta_get_info(host, arguments, results);
+        case net_wksta_user_enum:
+            return wksta_user_enum(host, arguments, results);
+        default:
+            return rpc_fault::operation_range;
+    }
 }
 
 }  // namespace sluice::smb::wire

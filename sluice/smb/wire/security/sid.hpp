@@ -81,5 +81,7 @@ inline constexpr sid sid_anonymous{5, {7}};
 inline constexpr sid sid_authenticated_users{5, {11}};
 inline constexpr sid sid_local_system{5, {18}};
 inline constexpr sid sid_administrators{5, {32, 544}};
+inline constexpr sid sid_users{5, {32, 545}};
+inline constexpr sid sid_guests{5, {32, 546}};
 
 }  // namespace sluice::smb::wire

@@ -42,8 +42,7 @@ io::task<nt_status> wait_for_pipe(control& c) {
     if (not c.r.tree->target->is_pipes()) co_return nt_status::invalid_device_request;
     const auto wanted = wire::decode_pipe_wait_request(c.args.input);
     if (not wanted) co_return nt_status::invalid_parameter;
-    const std::unique_ptr<named_pipe> pipe = make_named_pipe(c.r.host(), wanted->name);
-    co_return pipe != nullptr ? nt_status::success : nt_status::object_name_not_found;
+    co_return is_pipe_name(wanted->name) ? nt_status::success : nt_status::object_name_not_found;
 }
 
 }  // namespace sluice::smb::server
