@@ -67,6 +67,14 @@ class CommandLine(unittest.TestCase):
                 self.assertEqual([line for line in sluice(*command, "--help").stdout.splitlines()
                                   if len(line) > 84 and "Exit status" not in line], [])
 
+    def test_help_of_a_command_is_what_its_help_option_prints(self):
+        for command in [[], ["serve"], ["fat"], ["fat", "mkfs"], ["lock"], ["user", "add"]]:
+            with self.subTest(command=command):
+                shown = sluice("help", *command)
+                self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+                self.assertEqual(shown.stdout, sluice(*command, "--help").stdout)
+        self.assertIn("show the help of a command", sluice("help").stdout)
+
     def test_an_unknown_command_is_a_usage_error_on_standard_error(self):
         done = sluice("no-such-command")
         self.assertEqual(done.returncode, 2)

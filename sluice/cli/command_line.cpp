@@ -3,6 +3,7 @@
 #include "sluice/cli/command_line.hpp"
 
 #include "sluice/cli/byte_size.hpp"
+#include "sluice/cli/closest_word.hpp"
 #include "sluice/cli/message.hpp"
 
 #include <fmt/core.h>
@@ -125,9 +126,10 @@ std::string problem_of_value(const std::string& text, const std::string& name) {
 }
 
 // The message of CLI11 in the form of this program: the value, the option, the rule.
-// `unexpected`: the words that the parser has not understood.
-std::string problem_of(const CLI::ParseError& refused, bool is_of_commands,
+// `unexpected`: the words that the parser has not understood; `page`: the page of the command.
+std::string problem_of(const CLI::ParseError& refused, const help_page& page,
                        const std::vector<std::string>& unexpected) {
+    const bool is_of_commands = not page.subcommands.empty();
     if (dynamic_cast<const invalid_usage*>(&refused) != nullptr) return refused.what();
     const bool is_incomplete = dynamic_cast<const CLI::RequiredError*>(&refused) != nullptr;
     const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&refused) != nullptr;
@@ -135,7 +137,9 @@ std::string problem_of(const CLI::ParseError& refused, bool is_of_commands,
         const char* const what = unexpected.front().starts_with('-') ? "unknown option"
                                  : is_of_commands                    ? "unknown command"
                                                                      : "unexpected argument";
-        return fmt::format("{} '{}'", what, as_shown(unexpected.front()));
+        const std::string word = as_shown(unexpected.front());
+        const std::string option = word.substr(0, word.find('='));
+        return fmt::format("{} '{}'{}", what, word, suggestion_for(option, page.known_words()));
     }
     if (is_incomplete and is_of_commands) return "missing command";
     const std::string text = as_shown(refused.what());
@@ -374,7 +378,39 @@ const help_page& command_line::page_of_named() const {
     return *page;
 }
 
+// Prints the mistake and where to look.
+exit_code command_line::refuse(const help_page& page, const std::string& problem) {
+    const std::string help = page.subcommands.empty()
+                                 ? page.usage()
+                                 : fmt::format("Run '{} --help' for a list of commands.", page.command);
+    set_command_of_messages(page.command);
+    print_error(problem);
+    std::fprintf(stderr, "%s\n", help.c_str());
+    return exit_code::usage;
+}
+
+// "sluice help fat get" is "sluice fat get --help".
 std::optional<exit_code> command_line::run(int argc, char** argv) {
+    if (argc < 2 or argv[1] != std::string_view("help")) return run_command(argc, argv);
+    const help_page* page = &help_;
+    for (int i = 2; i < argc; ++i) {
+        const std::string name = page->command + ' ' + argv[i];
+        const auto next = std::ranges::find(page->subcommands, name, &help_page::command);
+        if (next == page->subcommands.end())
+            return refuse(*page, fmt::format("unknown command '{}'{}", argv[i],
+                                             suggestion_for(argv[i], page->known_words())));
+        page = &*next;
+    }
+    std::string option = "--help";
+    std::vector<char*> words{argv[0]};
+    for (int i = 2; i < argc; ++i)
+        words.push_back(argv[i]);
+    words.push_back(option.data());
+    words.push_back(nullptr);
+    return run_command(static_cast<int>(words.size() - 1), words.data());
+}
+
+std::optional<exit_code> command_line::run_command(int argc, char** argv) {
     if (argc > 1)
         if (const auto raw = raw_.find(argv[1]); raw != raw_.end()) {
             set_command_of_messages(help_.command + ' ' + raw->first);
@@ -392,14 +428,7 @@ std::optional<exit_code> command_line::run(int argc, char** argv) {
         return exit_code::success;
     } catch (const CLI::ParseError& refused) {
         const help_page& page = page_of_named();
-        const bool is_of_commands = not page.subcommands.empty();
-        const std::string help = is_of_commands
-                                     ? fmt::format("Run '{} --help' for a list of commands.", page.command)
-                                     : page.usage();
-        set_command_of_messages(page.command);
-        print_error(problem_of(refused, is_of_commands, parser_->remaining(true)));
-        std::fprintf(stderr, "%s\n", help.c_str());
-        return exit_code::usage;
+        return refuse(page, problem_of(refused, page, parser_->remaining(true)));
     }
     if (parser_->get_subcommands().empty()) return std::nullopt;
     return exit_code::success;

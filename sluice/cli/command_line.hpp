@@ -146,6 +146,8 @@ public:
     [[nodiscard]] std::optional<exit_code> run(int argc, char** argv);
 
 private:
+    [[nodiscard]] std::optional<exit_code> run_command(int argc, char** argv);
+    [[nodiscard]] static exit_code refuse(const help_page& page, const std::string& problem);
     [[nodiscard]] const help_page& page_of_named() const;
 
     std::unique_ptr<CLI::App> parser_;

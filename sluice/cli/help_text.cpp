@@ -118,6 +118,21 @@ void append_help_row(std::string& to, std::string_view names, std::string_view d
     append_row(to, names, description, option_column);
 }
 
+std::vector<std::string> help_page::known_words() const {
+    std::vector<std::string> words{"--help"};
+    for (const help_option& each : options) {
+        if (each.is_operand) continue;
+        for (std::size_t from = 0; from < each.names.size();) {
+            const std::size_t end = std::min(each.names.find(", ", from), each.names.size());
+            words.push_back(each.names.substr(from, end - from));
+            from = end + 2;
+        }
+    }
+    for (const help_page& each : subcommands)
+        words.push_back(each.command.substr(command.size() + 1));
+    return words;
+}
+
 std::string help_page::usage() const {
     std::string line = fmt::format("Usage: {}", command);
     if (not subcommands.empty()) return line + " COMMAND [OPTIONS]";

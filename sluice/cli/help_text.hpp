@@ -35,6 +35,9 @@ struct help_page {
     /// Returns the line "Usage: …", without a line feed. Allocates: the text,
     /// as all functions here.
     [[nodiscard]] std::string usage() const;
+    /// Returns the words that may follow the command: its options, also the short ones, and its
+    /// subcommands. Allocates: the list.
+    [[nodiscard]] std::vector<std::string> known_words() const;
     /// Returns the whole text. `ending`, a sentence, is the last line, without `further_status`.
     [[nodiscard]] std::string text(std::string_view ending) const;
 };

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "sluice/cli/closest_word.hpp"
 #include "sluice/cli/help_text.hpp"
 
 namespace sluice::cli {
@@ -207,6 +208,14 @@ void take_flag(given& all, int key) noexcept {
     return made;
 }
 
+[[nodiscard]] std::vector<std::string> long_names() {
+    std::vector<std::string> names;
+    for (const option_text& each : option_texts)
+        for (const char* const name : each.names)
+            if (name != nullptr) names.push_back(std::string("--") + name);
+    return names;
+}
+
 // Returns the index of the first operand.
 [[nodiscard]] std::expected<std::size_t, std::string> take_options(given& all,
                                                                    const std::vector<std::string>& words) {
@@ -224,9 +233,10 @@ void take_flag(given& all, int key) noexcept {
         if (key == -1) return static_cast<std::size_t>(optind - 1);
         const std::string word = optind > 0 ? pointers[static_cast<std::size_t>(optind - 1)] : "";
         if (key == '?')
-            return problem(fmt::format("unknown option '{}'", optopt > 0 and optopt < 256
-                                                                  ? fmt::format("-{}", char(optopt))
-                                                                  : word));
+            return problem(optopt > 0 and optopt < 256
+                               ? fmt::format("unknown option '-{}'", char(optopt))
+                               : fmt::format("unknown option '{}'{}", word,
+                                             suggestion_for(word.substr(0, word.find('=')), long_names())));
         if (key == ':') return problem(fmt::format("missing value for {}", word));
         if (optarg == nullptr)
             take_flag(all, key);
