@@ -21,7 +21,8 @@ void change_queue::put(item what) {
 bool change_queue::is_of_making(const queued_watch& to, std::string_view path) const noexcept {
     if (to.last_item_ <= delivered_) return false;  // nothing is queued for it
     const item& last = queued_[to.last_item_ - delivered_ - 1];
-    return not last.is_overflow and not last.is_end and not last.is_move and last.what == change_kind::added and last.path == path;
+    return not last.is_overflow and not last.is_end and not last.is_move and
+           last.what == change_kind::added and last.path == path;
 }
 
 void change_queue::add(queued_watch& to, change_kind what, bool is_directory, std::string path) {

@@ -53,7 +53,7 @@ private:
         bool is_directory = false;
         bool is_overflow = false;
         bool is_end = false;
-        bool is_move = false;  // of the watched directory itself
+        bool is_move = false;  // the watched directory itself was moved
         std::string path{};
     };
     void put(item what);

@@ -61,8 +61,9 @@ public:
     /// Allocates: the listing.
     [[nodiscard]] virtual result<std::unique_ptr<directory_listing>> list() noexcept = 0;
 
-    /// Returns what a name of the directory stands for now; a link, not its target. `name` is one
-    /// component, as the directory has it. Errors: ENOENT; EOPNOTSUPP, as by default.
+    /// Returns the identity of the file that has a name in the directory now. Does not follow a
+    /// link. `name` is one component, in the case of the directory's entry. Errors: ENOENT;
+    /// EOPNOTSUPP, as by default.
     [[nodiscard]] virtual result<name_identity> identity_of(std::string_view /*name*/) noexcept {
         return failure({EOPNOTSUPP, "identify"});
     }

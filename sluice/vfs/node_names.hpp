@@ -20,16 +20,16 @@ enum class when_taken : std::uint8_t {
 /// file in between, except within one tick of the file system's clock.
 struct name_identity {
     file_key key{};
-    time_point changed{};  // as the file system has it, not as a client has set it
+    time_point changed{};  // from the file system, even if a client has set another
 
     [[nodiscard]] friend bool operator==(const name_identity&, const name_identity&) noexcept = default;
 };
 
-/// Where a node has its name: the directory, and the name as that has it.
+/// Where a node has its name: the directory, and the name in the case of its entry there.
 struct name_place {
     file_key directory{};
     std::string name;
-    name_identity identity{};  // of the node
+    name_identity identity{};
 };
 
 /// The name of a file, directory, link or stream: a part of a node. Errors of every call: EROFS;

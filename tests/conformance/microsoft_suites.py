@@ -25,7 +25,7 @@ LEDGERS = {"MS-SMB2": HERE / "microsoft-smb2.txt", "MS-FSA": HERE / "microsoft-f
 SERVER_OPTIONS = "--auditor administrator --short-names on --compression on"
 # Their properties that state what the server supports. The others have the values of the runner.
 PROPERTIES = ("SupportedCompressionAlgorithms=LZ77;LZ77Huffman;LZNT1;Pattern_V1", "IsChainedCompressionSupported=true",
-              "CompressedFileShare=SMBBasic")
+              "CompressedFileShare=SMBBasic", "IsDirectoryLeasingSupported=true")
 # Topics that take less than a minute each: for both suites, 89 seconds (`time microsoft_suites.py --program PROGRAM --quick`).
 QUICK = {"MS-SMB2": "Name~CreateClose|Name~AppInstance|Name~QueryDir|Name~BVT_SMB2Compression", "MS-FSA": "Name~QueryDirectory|Name~FsCtl"}
 SKIPPED = 77

@@ -405,6 +405,7 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
     configuration.shares = std::move(shares);
     configuration.bounds = smb::server::server_bounds::of(resources);
     configuration.allows_guests = options.guest;
+    configuration.has_directory_leases = options.directory_leases != "off";
     configuration.interfaces = interfaces_for(options);
     configuration.session_lifetime = std::chrono::minutes(options.session_lifetime);
     if (options.impersonate) {

@@ -165,6 +165,12 @@ void declare_serve_options(command_syntax command, serve_arguments& into) {
         .one_of(std::vector<std::string>{"off", "on"})
         .value_name("off|on")
         .group("Files");
+    command
+        .add_option("--directory-leases", into.options.directory_leases,
+                    "let clients cache directories: on, off [default: on]")
+        .one_of(std::vector<std::string>{"off", "on"})
+        .value_name("off|on")
+        .group("Files");
     add_image_options(command, into.image);
     add_observation_options(command, into.options);
 }

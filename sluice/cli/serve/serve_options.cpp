@@ -165,6 +165,7 @@ constexpr const char* not_a_table = "invalid share: write each one as a table [[
     reader.take("administrator", options.administrators);
     reader.take("offload", options.offload);
     reader.take_switch("short-names", options.short_names);
+    reader.take_switch("directory-leases", options.directory_leases);
     reader.take_switch("compression", options.compression);
     reader.take("encrypt", options.encrypt);
     reader.take("no-signing", options.no_signing);

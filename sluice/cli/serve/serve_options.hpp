@@ -56,9 +56,10 @@ struct serve_options {
     std::vector<std::string> signing_algorithms;
     bool guest = false;
     bool impersonate = false;
-    bool offload = false;     // for all directories
-    std::string short_names;  // for all directories: "on" or "off"; empty: off
-    std::string compression;  // of messages: "on" or "off"; empty: off
+    bool offload = false;          // for all directories
+    std::string short_names;       // for all directories: "on" or "off"; empty: off
+    std::string directory_leases;  // "on" or "off"; empty: on
+    std::string compression;       // of messages: "on" or "off"; empty: off
     bool verbose = false;
     bool confines = true;
     std::vector<std::string> confine_to;  // in addition to the shares and the files of the server

@@ -298,12 +298,13 @@ result<vfs::name_place> node::place() noexcept {
     const vfs::path_parts parts = vfs::split_path(now);
     const auto directory = system_.find(parts.parent);
     if (not directory) return failure(directory.error());
-    return vfs::name_place{.directory = key_of(**directory),
-                           .name = std::string(parts.name),
-                           .identity = identity_of(*inode_)};
+    ENSURE((*directory)->is_directory, "a name is in a directory");
+    return vfs::name_place{
+        .directory = key_of(**directory), .name = std::string(parts.name), .identity = identity_of(*inode_)};
 }
 
 result<vfs::name_identity> node::identity_of(std::string_view name) noexcept {
+    ENSURE(inode_->is_directory and not name.contains('/'), "a directory identifies one of its names");
     const auto found = system_.find(vfs::join_path(path(), name));
     if (not found) return failure(found.error());
     return identity_of(**found);

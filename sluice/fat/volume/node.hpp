@@ -56,9 +56,7 @@ public:
     [[nodiscard]] vfs::node_kind kind() const noexcept override {
         return inode_->is_directory ? vfs::node_kind::directory : vfs::node_kind::file;
     }
-    [[nodiscard]] vfs::file_key key() const noexcept override {
-        return key_of(*inode_);
-    }
+    [[nodiscard]] vfs::file_key key() const noexcept override { return key_of(*inode_); }
     [[nodiscard]] std::string path() const override { return system_.path_of(*inode_); }
 
     [[nodiscard]] result<vfs::metadata> status() noexcept override;

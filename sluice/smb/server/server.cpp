@@ -6,6 +6,7 @@
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/server/command/binding.hpp"
 #include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/operation/directory_caching.hpp"
 #include "sluice/smb/server/operation/lease_breaks.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/server/operation/session_life.hpp"
@@ -28,7 +29,9 @@ constexpr dispatcher functions_of_connections{.rule_of = rule_of,
                                               .lose_channel = lose_channel,
                                               .end_channel = end_channel,
                                               .end_open_of = end_open_of,
-                                              .end_unsent_grant = end_unsent_grant};
+                                              .end_unsent_grant = end_unsent_grant,
+                                              .examine_directories_soon = examine_directories_soon,
+                                              .break_directory_soon = break_directory_soon};
 
 }  // namespace
 
@@ -108,11 +111,17 @@ io::task<void> smb_server::deliver_changes(vfs::volume& of) noexcept {
     for (;;) {
         io::task<bool> waiting = feed.co_changed();
         const bool goes_on = co_await within_work(std::move(waiting));
-        if (not goes_on) co_return;
+        if (not goes_on) break;
         ENSURE(context_.loop().is_owner(), "changes are delivered on the first loop");
         loop_activity::begin(std::nullopt);
         (void)co_await within_work(of.domain().run(context_.loop(), deliver, vfs::waits_for_calls::yes));
+        // Not in this task: the feed would lose changes while it waits.
+        if (context_.directories.has_events()) examine_directories_soon(context_);
     }
+    const share_list::snapshot shares = context_.shares.current();
+    for (const std::shared_ptr<share>& one : *shares)
+        if (not one->is_pipes() and &one->volume() == &of) one->end_feed();
+    end_directory_watches(context_, of);
 }
 
 void smb_server::replace_shares(std::vector<share_configuration> fresh) {

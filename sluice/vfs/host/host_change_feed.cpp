@@ -19,7 +19,8 @@ namespace sluice::vfs {
 namespace {
 
 constexpr std::uint32_t reported_events = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY |
-                                          IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_EXCL_UNLINK;
+                                          IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR |
+                                          IN_EXCL_UNLINK;
 
 // The second half of a rename is queued directly after the first, but a read may separate them.
 constexpr auto rename_gap_max = std::chrono::milliseconds(2);

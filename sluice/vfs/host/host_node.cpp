@@ -299,7 +299,8 @@ result<name_identity> host_node::identity_of(std::string_view name) noexcept {
     const auto directory =
         io::path_handle::open({}, itself.c_str(), io::confinement::beneath_one_mount_no_symlinks);
     if (not directory) return failure(directory.error());
-    const auto found = io::status_at(*directory, host_name(name, storage), io::follow::no, identifying_fields);
+    const auto found =
+        io::status_at(*directory, host_name(name, storage), io::follow::no, identifying_fields);
     if (not found) return failure(found.error());
     return identity_in(*found);
 }

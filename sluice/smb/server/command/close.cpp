@@ -5,6 +5,7 @@
 #include "sluice/smb/server/metadata/file_times.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/change_turn.hpp"
+#include "sluice/smb/server/net/own_change.hpp"
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
@@ -35,6 +36,27 @@ namespace {
     (void)co_await call_in_turn(r, one, store);
 }
 
+// The end of an open that has written is a change of its directory ([MS-FSA] 2.1.5.5).
+[[nodiscard]] io::task<nt_status> end_and_show(request& r, std::shared_ptr<open> one) noexcept {
+    const bool is_seen = r.host().directories.has_any() and one->file != nullptr and
+                         one->shows_end.exchange(false, std::memory_order_relaxed);
+    if (not is_seen) {
+        io::task<nt_status> ending = co_end_open(r, one);
+        co_return co_await std::move(ending);
+    }
+    io::task<nt_status> ending = co_end_open(r, one);
+    const nt_status status = co_await std::move(ending);
+    own_change seen(r.host());
+    // Not a call that a CANCEL withdraws: the open has ended.
+    (void)co_await within_work(one->node->domain().run(r.loop(), [&] {
+        seen.begin(*one->node, true);
+        seen.end(one->node.get());
+        return true;
+    }));
+    seen.break_leases(*one);
+    co_return status;
+}
+
 }  // namespace
 
 io::task<nt_status> serve_close(request& r) {
@@ -48,7 +70,7 @@ io::task<nt_status> serve_close(request& r) {
         co_await std::move(storing);
     }
     wire::close_reply reply;
-    io::task<nt_status> ending = co_end_open(r, one);
+    io::task<nt_status> ending = end_and_show(r, one);
     const nt_status status = co_await std::move(ending);
     ENSURE(one->has_ended(), "an open has ended when its CLOSE is answered");
     if (status != nt_status::success) co_return status;

@@ -46,7 +46,8 @@ struct reply_contexts {
     return best;
 }
 
-[[nodiscard]] wire::capabilities capabilities_for(dialect chosen, const wire::negotiate_args& args) noexcept {
+[[nodiscard]] wire::capabilities capabilities_for(const server_context& host, dialect chosen,
+                                                  const wire::negotiate_args& args) noexcept {
     using wire::capabilities;
     if (chosen == dialect::smb_2_0_2) return capabilities::none;
     capabilities ours = capabilities::leasing | capabilities::large_mtu;
@@ -54,6 +55,9 @@ struct reply_contexts {
     // 3.1.1 says it by a context instead.
     if (is_3_0 and wire::has(args.capabilities, capabilities::encryption)) ours |= capabilities::encryption;
     if (chosen >= dialect::smb_3_0) ours |= args.capabilities & capabilities::multi_channel;
+    // Other servers of the same files cannot break a client's caching.
+    const bool can_lease = host.configuration().has_directory_leases and host.peers() == nullptr;
+    if (chosen >= dialect::smb_3_0 and can_lease) ours |= args.capabilities & capabilities::directory_leasing;
     return ours;
 }
 
@@ -107,7 +111,7 @@ void agree_on(connection& with, dialect chosen, const wire::negotiate_args& args
     agreed.offered_dialects.clear();
     for (std::size_t i = 0; i != args.dialects.size(); ++i)
         agreed.offered_dialects.push_back(args.dialects[i]);
-    agreed.capabilities = capabilities_for(chosen, args);
+    agreed.capabilities = capabilities_for(with.host(), chosen, args);
     agreed.signing =
         chosen >= dialect::smb_3_0 ? auth::signing_algorithm::aes_cmac : auth::signing_algorithm::hmac_sha256;
     agreed.cipher.reset();

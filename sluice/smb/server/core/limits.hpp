@@ -85,6 +85,15 @@ inline constexpr std::size_t locks_per_open_max = 8192;
 /// Directories with a watch, and the memory of the changes queued for their clients.
 inline constexpr std::size_t watches_max = 16'384;
 inline constexpr std::size_t queued_change_bytes_max = 16U << 20;
+/// Directories that clients may cache by leases, each counted for each open of it; the names of one
+/// whose last own change is known, and those of all; the names of one with events to examine, and
+/// those of all; the opens of one.
+inline constexpr std::size_t cached_directories_max = 16'384;
+inline constexpr std::size_t own_changes_kept_max = 4096;
+inline constexpr std::size_t own_changes_kept_total_max = 65'536;
+inline constexpr std::size_t directory_events_max = 4096;
+inline constexpr std::size_t directory_events_total_max = 65'536;
+inline constexpr std::size_t watches_per_cached_directory_max = 64;
 /// Changes queued for a watched directory; beyond, its client must list the directory.
 inline constexpr std::size_t notify_changes_max = 1024;
 

@@ -144,6 +144,11 @@ public:
     /// The same; created if it does not exist yet.
     [[nodiscard]] share_mode_lock_bytes& peers_among(const file_section& held, peer_servers& all);
 
+    /// The key that the client of the last open to leave uses for the lease of the directory. For
+    /// the removal of the file.
+    [[nodiscard]] inline std::optional<wire::lease_key>& last_closer_parent(
+        const file_section& held) noexcept;
+
     /// Whether a task retries, from time to time, the locks that wait for those of other servers.
     [[nodiscard]] inline bool& retries_locks(const file_section& held) noexcept;
 
@@ -178,6 +183,7 @@ private:
     std::uint32_t pending_changes_ = 0;
     std::atomic<std::uint32_t> ended_changes_{0};
     bool retries_locks_ = false;
+    std::optional<wire::lease_key> last_closer_parent_;
 };
 
 /// A critical section of a file and its streams: holds their mutex while it exists. In it, the
@@ -224,6 +230,10 @@ inline const std::vector<std::shared_ptr<open>>& file_state::removers(
     const file_section& held) const noexcept {
     ENSURE(held.is_of(*this), "a file is used in a section of its own");
     return removers_;
+}
+inline std::optional<wire::lease_key>& file_state::last_closer_parent(const file_section& held) noexcept {
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
+    return last_closer_parent_;
 }
 inline bool& file_state::retries_locks(const file_section& held) noexcept {
     ENSURE(held.is_of(*this), "a file is used in a section of its own");

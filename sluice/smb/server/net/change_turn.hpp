@@ -4,6 +4,7 @@
 
 #include "sluice/smb/server/core/fifo_lock.hpp"
 #include "sluice/smb/server/metadata/file_times.hpp"
+#include "sluice/smb/server/net/own_change.hpp"
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/vfs/node_data.hpp"
 
@@ -94,8 +95,17 @@ template <std::invocable Call>
     co_return co_await r.call(one.node->domain(), std::move(call), waits);
 }
 
+/// Returns whether an outcome of a call is success: an nt_status, or a std::expected.
+[[nodiscard]] inline bool has_succeeded(wire::nt_status outcome) noexcept {
+    return outcome == wire::nt_status::success;
+}
+template <class Value>
+[[nodiscard]] bool has_succeeded(const std::expected<Value, wire::nt_status>& outcome) noexcept {
+    return outcome.has_value();
+}
+
 /// The same as call_in_turn for a change through an open: times that it keeps (kept_times) are as
-/// before it afterwards.
+/// before it afterwards, and the clients that cache its directory notice it.
 template <std::invocable Call>
 [[nodiscard]] io::task<std::invoke_result_t<Call&>> change_in_turn(request& r, open& one,
                                                                    Call call) noexcept {
@@ -107,14 +117,18 @@ template <std::invocable Call>
     }
     // In the turn: a SET_INFO before it may have changed which times the open keeps.
     time_preserver times(one);
+    own_change seen(r.host());
     const auto change = [&] {
+        seen.begin(*one.node);
         if (times.is_needed()) times.ask();
         auto outcome = call();
         times.restore();
+        seen.end(has_succeeded(outcome), one.node.get());
         return outcome;
     };
     auto done = co_await r.call(one.node->domain(), change, waits_of_change(*one.node));
     times.record();
+    if (has_succeeded(done)) seen.break_leases(one);
     co_return done;
 }
 

@@ -6,6 +6,7 @@
 #include "sluice/io/task/task.hpp"
 #include "sluice/smb/wire/message/header.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
+#include "sluice/vfs/metadata.hpp"
 
 namespace sluice::smb::server {
 
@@ -44,6 +45,11 @@ struct dispatcher {
     bool (*end_open_of)(server_context& host, open& one, const session* of) noexcept;
     /// See end_unsent_grant() (operation/lease_breaks.hpp).
     void (*end_unsent_grant)(server_context& host, const std::shared_ptr<lease>& of) noexcept;
+    /// See examine_directories_soon() (operation/directory_caching.hpp).
+    void (*examine_directories_soon)(server_context& host) noexcept;
+    /// See break_directory_soon() (operation/directory_caching.hpp).
+    void (*break_directory_soon)(server_context& host, const vfs::file_key& directory,
+                                 const open* by) noexcept;
 };
 
 }  // namespace sluice::smb::server

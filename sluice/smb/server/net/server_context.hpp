@@ -11,6 +11,7 @@
 #include "sluice/smb/server/core/background.hpp"
 #include "sluice/smb/server/core/pending_breaks.hpp"
 #include "sluice/smb/server/core/timer_queue.hpp"
+#include "sluice/smb/server/file/cached_directories.hpp"
 #include "sluice/smb/server/file/file_state.hpp"
 #include "sluice/smb/server/file/lease_table.hpp"
 #include "sluice/smb/server/file/naming_state.hpp"
@@ -110,6 +111,7 @@ public:
     file_table files;  // before whatever holds a file's state
     open_table opens;
     lease_table leases;  // before the objects that refer to leases
+    cached_directories directories;
     refusal_log refusals;
     /// Work that belongs to no connection: time limits of breaks and of durable opens.
     background_work background;

@@ -32,6 +32,8 @@ open::~open() {
     // The end of a watch calls the file system, too.
     if (in_file_.watch != nullptr)
         domain.discard(std::move(in_file_.watch), through, vfs::waits_for_calls::yes);
+    if (in_file_.directory_watch != nullptr)
+        domain.discard(std::move(in_file_.directory_watch), through, vfs::waits_for_calls::yes);
     domain.discard(std::move(node), std::move(through));
 }
 

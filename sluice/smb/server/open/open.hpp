@@ -15,6 +15,7 @@
 #include "sluice/smb/server/open/app_instance.hpp"
 #include "sluice/smb/server/open/channel_sequence.hpp"
 #include "sluice/smb/server/open/directory_scan.hpp"
+#include "sluice/smb/server/open/directory_watch.hpp"
 #include "sluice/smb/server/open/kept_times.hpp"
 #include "sluice/smb/server/open/lock_sequences.hpp"
 #include "sluice/smb/server/open/named_pipe.hpp"
@@ -69,6 +70,8 @@ struct open_in_file {
     /// Ends with the open or the directory. Destroyed with the open, because requests that hold the
     /// open use the watch without the mutex.
     std::unique_ptr<notify_watch> watch;
+    /// The watch that a lease of a directory needs; destroyed with the open.
+    std::unique_ptr<server::directory_watch> directory_watch;
 };
 
 /// One CREATE that succeeded and has not been closed ([MS-SMB2] 3.3.1.10): a file, a directory, a
@@ -231,11 +234,13 @@ public:
     void skip_compression() noexcept {
         compression_skips_.store(limits::compression_skips, std::memory_order_relaxed);
     }
-    std::atomic<std::uint32_t> mode{0};      // FileModeInformation
+    std::atomic<std::uint32_t> mode{0};  // FileModeInformation
     // The phase; and whether a replay of the CREATE returns this open, as long as it is unused
     // ([MS-SMB2] 3.3.1.10).
     open_progress progress;
     fifo_lock watch_begins;  // held while a request begins the watch
+    // It has written, and its end is to be shown to the clients that cache its directory.
+    std::atomic<bool> shows_end{false};
 
     // --- its file
 
@@ -268,6 +273,8 @@ public:
     wire::guid client{};
     std::optional<wire::guid> create_guid;  // from the CREATE that opened it
     std::optional<app_instance> instance;   // the application that has it open
+    // The key that its client uses for the lease of its directory.
+    std::optional<wire::lease_key> parent_key;
 
 private:
     friend class open_table;

@@ -25,8 +25,8 @@ template <class Atomics>
 class basic_open_progress {
 public:
     // acquire: a thread that finds it live sees what its CREATE has set; pairs with the releases
-    // below.
-    [[nodiscard]] open_phase phase() const noexcept { return phase_.load(std::memory_order_acquire); }
+    // below. seq_cst: see share::has_live_feed().
+    [[nodiscard]] open_phase phase() const noexcept { return phase_.load(std::memory_order_seq_cst); }
     /// Returns false if it has ended before.
     [[nodiscard]] bool go_live() noexcept {
         open_phase before = open_phase::making;

@@ -115,6 +115,14 @@ void end_read_caching(const file_section& held, server_context& host, file_state
     }
 }
 
+void end_directory_caching(const file_section& held, server_context& host, file_state& directory,
+                           const std::optional<cache_identity>& except, decided_breaks& breaks) noexcept {
+    for (const std::shared_ptr<lease>& holder : leases_of(held, directory)) {
+        if (holder->is_oplock() or (except and is_of_cache(held, *holder, *except))) continue;
+        breaks.add(held, host, holder, lease_state::none);
+    }
+}
+
 void end_handle_caching(const file_section& held, server_context& host, file_state& file, const open* by,
                         decided_breaks& breaks) noexcept {
     ENSURE(by == nullptr or held.is_of(*by->file), "a file is renamed or removed through an open of it");

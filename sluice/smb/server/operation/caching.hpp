@@ -74,6 +74,10 @@ private:
 /// asked for. It may belong to another file, or have ended.
 [[nodiscard]] std::shared_ptr<lease> find_lease(const request& r, const wire::create_args& args) noexcept;
 
+/// Whether a CREATE asks for a lease that a directory can have: of version 2, with read caching,
+/// and on a connection that has agreed on them.
+[[nodiscard]] bool wants_directory_lease(const request& r, const wire::create_args& args) noexcept;
+
 /// The cache of the lease that a CREATE asks for.
 [[nodiscard]] std::optional<cache_identity> cache_of(const request& r,
                                                      const wire::create_args& args) noexcept;
@@ -104,6 +108,11 @@ struct caching_reply {
 void record_grant(const file_section& held, request& r, open& one);
 /// Whether the client of an open caches its handle.
 [[nodiscard]] bool caches_handle(const file_section& held, const open& one) noexcept;
+
+/// The names of a directory, or what they show, have changed: breaks all its leases, except those
+/// of `except`. Does not wait.
+void end_directory_caching(const file_section& held, server_context& host, file_state& directory,
+                           const std::optional<cache_identity>& except, decided_breaks& breaks) noexcept;
 
 /// The content of a file changes, or bytes of it are locked, through `by`: breaks the read caching
 /// of all others. Does not wait.

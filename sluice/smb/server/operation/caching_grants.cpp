@@ -99,7 +99,8 @@ void grant_oplock(const file_section& held, const request& r, open& fresh, lease
 void grant_lease(const file_section& held, request& r, open& fresh, const wire::create_args& args,
                  bool may_cache, wire::create_action action) {
     const wire::lease& asked = *args.contexts.lease;
-    const lease_state requested = may_cache ? asked.state : lease_state::none;
+    lease_state requested = may_cache ? asked.state : lease_state::none;
+    if (fresh.is_directory()) requested = without(requested, lease_state::write);
     std::shared_ptr<lease> known = find_lease(r, args);
     if (known != nullptr and (known->file != fresh.file or known->opens.empty())) return;
     const others rest = others_than(held, fresh, known.get(), cache_of(r, args));
@@ -117,7 +118,20 @@ void grant_lease(const file_section& held, request& r, open& fresh, const wire::
     fresh.in_file(held).lease = std::move(known);
 }
 
+// Changes in the directory are noticed, and break its leases.
+[[nodiscard]] bool is_watched(const file_section& held, const open& fresh) noexcept {
+    const directory_watch* const watch = fresh.in_file(held).directory_watch.get();
+    return watch != nullptr and watch->is_active() and fresh.through->has_live_feed();
+}
+
 }  // namespace
+
+bool wants_directory_lease(const request& r, const wire::create_args& args) noexcept {
+    const bool is_announced =
+        wire::has(r.connection().agreed.capabilities, wire::capabilities::directory_leasing);
+    return is_announced and args.oplock_level == oplock_level::lease and args.contexts.lease and
+           args.contexts.lease->v2 and wire::has(args.contexts.lease->state, lease_state::read);
+}
 
 std::shared_ptr<lease> find_lease(const request& r, const wire::create_args& args) noexcept {
     if (args.oplock_level != oplock_level::lease or not args.contexts.lease) return nullptr;
@@ -149,9 +163,9 @@ caching_reply grant_caching(const file_section& held, request& r, open& fresh, c
     ENSURE(
         place.lease == nullptr and place.entry.is_inside() and place.entry.state() == entry_state::committed,
         "an open caches nothing before it is committed");
-    // Directories get no leases: the server does not announce them, and clients watch
-    // directories instead.
-    if (not fresh.is_directory()) {
+    const bool may_be_cached =
+        not fresh.is_directory() or (wants_directory_lease(r, args) and is_watched(held, fresh));
+    if (may_be_cached) {
         const bool wants_lease = args.oplock_level == oplock_level::lease and args.contexts.lease and
                                  r.connection().agreed.is_at_least(wire::dialect::smb_2_1);
         if (wants_lease)

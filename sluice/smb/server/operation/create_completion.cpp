@@ -8,6 +8,7 @@
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/create_operation.hpp"
+#include "sluice/smb/server/operation/directory_caching.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
 
 namespace sluice::smb::server {
@@ -145,6 +146,10 @@ io::task<nt_status> create_operation::prepare() noexcept {
                     .is_stream = not name_.stream.empty(),
                     .data = data_access_of(granted_),
                     .as_found = {}};
+    if (fresh_->is_directory()) {
+        io::task<void> watching = watch_for_lease(r_, *fresh_, args_);
+        co_await std::move(watching);
+    }
     {
         const file_section held(*file_);
         const std::uint64_t names_at_lookup = facts_names_;
@@ -158,10 +163,18 @@ io::task<nt_status> create_operation::prepare() noexcept {
     if (empties) {
         // The streams of the file are removed with its content.
         const auto waits = co_await r_.call(*fresh_, [&] { return waits_of_overwrite(*fresh_->node); });
+        own_change seen(r_.host());
+        const auto overwrite = [&] {
+            seen.begin(*fresh_->node);
+            auto done = call();
+            seen.end(done.has_value(), fresh_->node.get());
+            return done;
+        };
         if (waits)
-            known = co_await call_in_turn(r_, *fresh_, call, *waits);
+            known = co_await call_in_turn(r_, *fresh_, overwrite, *waits);
         else
             known = std::unexpected(waits.error());
+        if (known) seen.break_leases(*fresh_);
         emptying_.reset();
         facts_changes_ += 2;  // its own
         action_ = args_.disposition == create_disposition::supersede ? create_action::superseded

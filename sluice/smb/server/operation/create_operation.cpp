@@ -354,7 +354,8 @@ io::task<create_operation::step> create_operation::create(create_round& round) n
     facts_names_ = round.names().changes() + 1;  // with this creation
     // A stream may be created in the store, and its file may be a copy.
     const auto waits = name_.stream.empty() ? vfs::waits_for_calls::no : vfs::waits_for_calls::yes;
-    auto made = co_await r_.call(domain, [&] { return create_node(r_.accessor(), args_, wanted); }, waits);
+    own_change seen(r_.host());
+    auto made = co_await r_.call(domain, [&] { return create_seen(wanted, seen); }, waits);
     ENSURE(fresh_->phase() == open_phase::making and not fresh_->has_session(),
            "an open that is being made is its CREATE's");
     if (not made) {
@@ -365,6 +366,7 @@ io::task<create_operation::step> create_operation::create(create_round& round) n
         co_return step::again;
     }
     action_ = create_action::created;
+    seen.break_leases(*fresh_);
     round.names().record_change();
     is_status_current_ = made->status.has_value();  // no other open has joined it
     if (made->status) found_.status = *made->status;
@@ -375,6 +377,20 @@ io::task<create_operation::step> create_operation::create(create_round& round) n
     const step joined = co_await join_created();
     if (joined == step::done) round.release_name();
     co_return joined;
+}
+
+// Touches only the nodes and the volume.
+std::expected<created_node, nt_status> create_operation::create_seen(const creation& wanted,
+                                                                     own_change& seen) noexcept {
+    // A stream changes what its file shows.
+    const bool is_stream_of_file = wanted.directory == nullptr;
+    if (is_stream_of_file)
+        seen.begin(*wanted.file);
+    else
+        seen.begin(wanted.directory->node->key(), wanted.name);
+    auto made = create_node(r_.accessor(), args_, wanted);
+    seen.end(made.has_value(), is_stream_of_file ? wanted.file : made ? made->node.get() : nullptr);
+    return made;
 }
 
 // Without those that a privilege gives.
@@ -447,6 +463,10 @@ nt_status create_operation::begin_open() noexcept {
     fresh_->instance = app_instance_in(r_, args_.contexts);
     if (args_.contexts.durable_v2 and r_.connection().agreed.is_at_least(wire::dialect::smb_3_0))
         fresh_->create_guid = args_.contexts.durable_v2->create_guid;
+    const auto& lease = args_.contexts.lease;
+    if (args_.oplock_level == wire::oplock_level::lease and lease and lease->v2 and
+        wire::has(lease->flags, wire::lease_flags::parent_key_set))
+        fresh_->parent_key = lease->v2->parent_key;
     return nt_status::success;
 }
 

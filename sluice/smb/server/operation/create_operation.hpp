@@ -3,6 +3,7 @@
 #include "sluice/smb/server/file/naming_state.hpp"
 #include "sluice/smb/server/file/peer_claims.hpp"
 #include "sluice/smb/server/metadata/file_name.hpp"
+#include "sluice/smb/server/net/own_change.hpp"
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
@@ -69,6 +70,8 @@ private:
     [[nodiscard]] io::task<step> look_up(create_round& round) noexcept;
     [[nodiscard]] io::task<step> use_existing(create_round& round) noexcept;
     [[nodiscard]] io::task<step> create(create_round& round) noexcept;
+    [[nodiscard]] std::expected<created_node, wire::nt_status> create_seen(const creation& wanted,
+                                                                           own_change& seen) noexcept;
     [[nodiscard]] io::task<step> join(create_round& round) noexcept;
     [[nodiscard]] io::task<step> join_created() noexcept;
     // Not in the frame of attempt(), which would not fit into a block of the frame pool.

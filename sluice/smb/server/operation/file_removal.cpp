@@ -9,6 +9,7 @@
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/file_call.hpp"
+#include "sluice/smb/server/net/own_change.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
 #include "sluice/vfs/node_names.hpp"
@@ -21,22 +22,24 @@ using removers = std::vector<std::shared_ptr<open>>;
 namespace {
 
 // Removes every name whose removal an open has requested. Touches only the nodes.
-[[nodiscard]] nt_status remove_names(const removers& by) noexcept {
+[[nodiscard]] nt_status remove_names(const removers& by, own_change& seen) noexcept {
     nt_status status = nt_status::success;
     for (const std::shared_ptr<open>& one : by) {
+        seen.begin(*one->node);
         const result<void> removed = vfs::remove(*one->node);
         // Another may have removed the same name.
         const bool is_gone = not removed and removed.error() == std::errc::no_such_file_or_directory;
         if (not removed and not(is_gone and one != by.front())) status = status_of(removed.error());
     }
+    seen.end(status == nt_status::success, nullptr);
     return status;
 }
 
 // The same on the loop: the domain judges how long it takes.
-[[nodiscard]] nt_status remove_names_inline(const removers& by) noexcept {
+[[nodiscard]] nt_status remove_names_inline(const removers& by, own_change& seen) noexcept {
     if (by.empty()) return nt_status::success;
     const vfs::fs_domain::inline_call call(by.front()->node->domain());
-    return remove_names(by);
+    return remove_names(by, seen);
 }
 
 // The removal of one file or stream, from the duty to its end.
@@ -74,8 +77,9 @@ public:
     [[nodiscard]] one_shot_event<nt_status>& granted() noexcept { return granted_; }
     /// Keeps other servers out of the file from now on. False: one has it open or checks it.
     [[nodiscard]] bool claim() noexcept {
+        if (not file_->has_peers()) return true;
         const file_section held(*file_);
-        if (not file_->has_peers() or alone_) return true;
+        if (alone_) return true;
         if (alone_.emplace(file_->peers(held)->file())) return true;
         alone_.reset();
         return false;
@@ -89,8 +93,10 @@ public:
         return by;
     }
     /// The names are gone, or not. Without this, nothing was removed.
-    void end(const removers& by, nt_status status) noexcept {
+    void end(const removers& by, nt_status status, own_change& seen) noexcept {
         const bool is_removed = not by.empty() and status == nt_status::success;
+        // Some of several names may be gone in any case.
+        if (not by.empty()) show(by, is_removed, seen);
         if (is_removed) {
             vfs::volume& volume = by.front()->through->volume();
             host_.names_of(volume, is_beyond_mount(volume, *by.front()->node)).count_removal();
@@ -104,6 +110,22 @@ public:
     }
 
 private:
+    // A client keeps its lease of the directory if it has asked for the removal, and has caused it.
+    void show(const removers& by, bool is_removed, own_change& seen) noexcept {
+        if (not seen.concerns_cached()) return;
+        std::optional<wire::lease_key> closer;
+        {
+            const file_section held(*file_);
+            closer = file_->last_closer_parent(held);
+        }
+        const bool is_of_one = std::ranges::all_of(
+            by, [&](const auto& one) { return one->parent_key and one->parent_key == closer; });
+        if (is_removed and is_of_one)
+            seen.break_leases(*by.front());
+        else
+            seen.break_all_leases();
+    }
+
     server_context& host_;
     std::shared_ptr<file_state> file_;
     one_shot_event<nt_status> granted_;
@@ -117,8 +139,9 @@ private:
     removal one(host, host.background.loop(), file);
     if (not one.begin_at_once()) return std::nullopt;
     const removers by = one.take_names();
-    const nt_status status = remove_names_inline(by);
-    one.end(by, status);
+    own_change seen(host);
+    const nt_status status = remove_names_inline(by, seen);
+    one.end(by, status, seen);
     return status;
 }
 
@@ -146,8 +169,10 @@ private:
     }
     vfs::fs_domain& domain = by.front()->node->domain();
     const vfs::waits_for_calls waits = waits_of_change(*by.front()->node);
-    const nt_status status = co_await within_work(domain.run(loop, [&] { return remove_names(by); }, waits));
-    one.end(by, status);
+    own_change seen(host);
+    const nt_status status =
+        co_await within_work(domain.run(loop, [&] { return remove_names(by, seen); }, waits));
+    one.end(by, status, seen);
     co_return status;
 }
 

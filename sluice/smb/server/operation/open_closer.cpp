@@ -4,6 +4,7 @@
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
+#include "sluice/smb/server/operation/directory_caching.hpp"
 #include "sluice/smb/server/operation/file_removal.hpp"
 #include "sluice/smb/server/operation/lease_breaks.hpp"
 
@@ -44,6 +45,7 @@ void leave(const file_section& held, server_context& host, open& one, leftover& 
     place.claim.cancel();
     place.claim_to_base.cancel();
     left.duty = file.protocol(held).leave(place.entry);
+    if (left.duty.of_this) file.last_closer_parent(held) = one.parent_key;
     left.has_left = true;
 }
 
@@ -56,6 +58,7 @@ void forget(server_context& host, open& one, leftover& left) noexcept {
     (void)one.counted.resize(0);
     host.opens.remove(one);
     (void)left.breaks.send(host);
+    if (one.file != nullptr) show_end_of_writes(host, one.shared_from_this());
 }
 
 // The open cannot be named any more. `writes_ended`: set when its last write has ended, if there
@@ -149,7 +152,8 @@ void end_watches_of_removed(const file_section& held, file_state& directory) noe
         if (notify_watch* const watch = one->in_file(held).watch.get()) watch->end_for_removal();
 }
 
-pending_write::pending_write(server_context& host, std::shared_ptr<open> of) noexcept : host_(host) {
+pending_write::pending_write(server_context& host, std::shared_ptr<open> of, shown when) noexcept
+    : host_(host) {
     ENSURE(of->file != nullptr and not of->is_directory(), "the data of a file are written");
     decided_breaks breaks;
     {
@@ -161,6 +165,9 @@ pending_write::pending_write(server_context& host, std::shared_ptr<open> of) noe
         end_read_caching(held, host_, *of->file, of.get(), breaks);
     }
     of_ = std::move(of);
+    // relaxed: the reply to the write orders it before the CLOSE.
+    if (when == shown::at_close and not of_->shows_end.load(std::memory_order_relaxed))
+        of_->shows_end.store(true, std::memory_order_relaxed);
     (void)breaks.send(host_);
 }
 

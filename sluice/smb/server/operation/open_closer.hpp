@@ -47,7 +47,11 @@ void end_watches_of_removed(const file_section& held, file_state& directory) noe
 /// Loop-owned, in the frame of a request.
 class [[nodiscard]] pending_write {
 public:
-    pending_write(server_context& host, std::shared_ptr<open> of) noexcept;
+    /// When the clients that cache the file's directory notice the change.
+    enum class shown : std::uint8_t { at_close, at_once };
+
+    /// `when`: with `at_once`, the caller shows the change itself (own_change).
+    pending_write(server_context& host, std::shared_ptr<open> of, shown when = shown::at_close) noexcept;
     pending_write(const pending_write&) = delete;
     pending_write& operator=(const pending_write&) = delete;
     ~pending_write();

@@ -13,9 +13,11 @@
 #include "sluice/smb/server/metadata/link_target.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/change_turn.hpp"
+#include "sluice/smb/server/net/own_change.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
+#include "sluice/smb/server/operation/rename_marks.hpp"
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_names.hpp"
 #include "sluice/vfs/path.hpp"
@@ -212,83 +214,6 @@ struct name_lookup {
     return found;
 }
 
-[[nodiscard]] auto order_of(file_state& of) noexcept {
-    const file_section held(of);
-    const vfs::file_key key = of.key(held);
-    return std::tuple(key.image, key.volume, key.file);
-}
-
-// The rights to the names of two files: a rename mark at each, in the order of their keys.
-class rename_marks {
-public:
-    explicit rename_marks(request& r) noexcept : r_(r) {}
-    rename_marks(const rename_marks&) = delete;
-    rename_marks& operator=(const rename_marks&) = delete;
-    ~rename_marks() { release(false); }
-
-    /// Marks both; either may be null. False: the request was interrupted. Suspends.
-    [[nodiscard]] io::task<bool> set(std::shared_ptr<file_state> source,
-                                     std::shared_ptr<file_state> target) noexcept {
-        source_.file = std::move(source);
-        target_.file = std::move(target);
-        const bool is_source_first =
-            target_.file == nullptr or
-            (source_.file != nullptr and order_of(*source_.file) < order_of(*target_.file));
-        for (mark* const each :
-             {is_source_first ? &source_ : &target_, is_source_first ? &target_ : &source_}) {
-            if (each->file == nullptr) continue;
-            each->granted.emplace(r_.loop());
-            each->right.emplace(*each->granted);
-            if (begin(*each)) continue;
-            (void)co_await r_.wait(*each->granted);
-            if (not is_held(*each)) co_return false;
-        }
-        co_return true;
-    }
-    /// Whether a file has been removed before it was marked: look its name up again.
-    [[nodiscard]] bool finds_removed() const noexcept { return is_removed(source_) or is_removed(target_); }
-    /// Releases the marks. `has_replaced`: the rename has replaced the target, and has counted the
-    /// removal. If no open has that any more, the file table forgets it.
-    void release(bool has_replaced) noexcept {
-        release(source_, false);
-        release(target_, has_replaced);
-    }
-
-private:
-    struct mark {
-        std::shared_ptr<file_state> file;
-        std::optional<one_shot_event<nt_status>> granted;
-        std::optional<name_right> right;  // before `granted` goes
-    };
-    [[nodiscard]] static bool begin(mark& one) noexcept {
-        const file_section held(*one.file);
-        return one.file->protocol(held).mark(*one.right);
-    }
-    [[nodiscard]] static bool is_held(const mark& one) noexcept {
-        const file_section held(*one.file);
-        return one.right->is_held();
-    }
-    [[nodiscard]] static bool is_removed(const mark& one) noexcept {
-        if (one.file == nullptr) return false;
-        const file_section held(*one.file);
-        return one.file->protocol(held).phase() == delete_phase::removed;
-    }
-    void release(mark& one, bool has_replaced) noexcept {
-        if (not one.right) return;
-        {
-            const file_section held(*one.file);
-            if (one.file->protocol(held).unmark(*one.right, has_replaced))
-                r_.host().files.forget(held, *one.file);
-        }
-        one.right.reset();
-        one.granted.reset();
-    }
-
-    request& r_;
-    mark source_;
-    mark target_;
-};
-
 // A new name is written into its directory, as by an open that does not let the directory be
 // removed meanwhile: those who have it open must agree ([MS-FSA] 2.1.5.15.11).
 constexpr sharing writing_names{.access = access_mask::add_file,
@@ -425,8 +350,13 @@ private:
                 co_return step::again;
             case open_protocol::verdict::delete_pending:
                 co_return fail(nt_status::delete_pending);
-            case open_protocol::verdict::sharing_violation:
-                co_return fail(nt_status::sharing_violation);
+            case open_protocol::verdict::sharing_violation: {
+                if (not caches_handle_of(directory)) co_return fail(nt_status::sharing_violation);
+                // A client that has the directory open only to cache it may close it.
+                marks.release(false);
+                round.release();
+                co_return co_await break_conflicting_caches({directory});
+            }
         }
         if (file_list others = conflicting(target); not others.empty()) {
             entry.leave();
@@ -453,13 +383,20 @@ private:
         const bool is_kept = one_->kept().changed;
         const bool is_deferred = not wish_.makes_link and not is_kept;
         time_preserver times(*one_, {.changed = is_deferred or is_kept});
-        status_ = co_await r_.call(domain, [&] { return carry_out(times); });
+        own_change seen(r_.host());
+        status_ = co_await r_.call(domain, [&] { return carry_out(times, seen); });
         times.record(is_deferred ? one_.get() : nullptr);
         const bool has_replaced = replaces and status_ == nt_status::success;
         if (has_replaced) round.names().count_removal();
         if (status_ == nt_status::success) round.names().record_change();
         marks.release(has_replaced);
+        if (status_ == nt_status::success) seen.break_leases(*one_);
         co_return status_ == nt_status::success ? step::done : step::failed;
+    }
+
+    [[nodiscard]] static bool caches_handle_of(const std::shared_ptr<file_state>& directory) noexcept {
+        const file_section held(*directory);
+        return others_cache_handle(held, *directory, nullptr);
     }
 
     // The files that are cached by handles which the new name would make stale.
@@ -524,14 +461,21 @@ private:
     }
 
     // Touches only the node.
-    [[nodiscard]] nt_status carry_out(time_preserver& times) noexcept {
+    [[nodiscard]] nt_status carry_out(time_preserver& times, own_change& seen) noexcept {
         const auto taken = wish_.replaces ? vfs::when_taken::replace : vfs::when_taken::refuse;
         const auto names = vfs::names_of(*one_->node);
         if (not names) return status_of(names.error());
+        // A new name changes nothing in the directory of the old one.
+        if (not wish_.makes_link) seen.begin(*one_->node);
+        seen.begin(found_.parent->key(), vfs::split_path(target_.path).name);
         if (times.is_needed()) times.ask();
         const result<void> done =
             wish_.makes_link ? (*names)->link(target_.path, taken) : (*names)->rename(target_.path, taken);
         times.restore();
+        if (done and wish_.makes_link)
+            seen.end_link(*one_->node);
+        else
+            seen.end(done.has_value(), one_->node.get());
         return done ? nt_status::success : status_of(done.error());
     }
 

@@ -26,6 +26,7 @@ enum class limit : std::uint8_t {
     pending_requests,
     watches,
     queued_change_bytes,
+    cached_directories,
     pipe_bytes,
     // Not shared by quota.
     connections_without_session,

@@ -121,6 +121,19 @@ void add_messages(std::vector<limit_row>& to, const limits_in_use& now) {
                   limits::pending_bytes_per_connection_max, "bytes"});
 }
 
+void add_compression(std::vector<limit_row>& to) {
+    constexpr std::string_view group = "Compression";
+    to.push_back({"compressed_read_bytes_min", group, "shortest data of a READ that are compressed",
+                  limits::compressed_read_bytes_min, "bytes"});
+    to.push_back({"compressed_read_bytes_max", group, "longest data of a READ that are compressed",
+                  limits::compressed_read_bytes_max, "bytes"});
+    to.push_back({"compression_saves_min", group, "a compressed reply saves at least one byte in so many",
+                  limits::compression_saves_min, "bytes"});
+    to.push_back({"compression_skips", group,
+                  "READs of an open without compression after one that saved less",
+                  limits::compression_skips});
+}
+
 void add_logons(std::vector<limit_row>& to, const limits_in_use& now) {
     constexpr std::string_view group = "Logging on";
     to.push_back({"logon_failures_free", group, "failures of an address before its attempts wait",
@@ -157,6 +170,24 @@ void add_logons(std::vector<limit_row>& to, const limits_in_use& now) {
                          rejected, now));
 }
 
+void add_cached_directories(std::vector<limit_row>& to, std::string_view group, const limits_in_use& now) {
+    to.push_back(shared(limit::cached_directories, group, "cached directories", now));
+    to.back().when_reached = "the directory gets no lease";
+    to.push_back({"own_changes_kept_max", group, "names of a cached directory whose last change is known",
+                  limits::own_changes_kept_max});
+    to.push_back({"own_changes_kept_total_max", group, "the same of all cached directories",
+                  limits::own_changes_kept_total_max});
+    to.push_back({"directory_events_max", group, "changed names of a cached directory, to examine",
+                  limits::directory_events_max});
+    to.back().when_reached = "the leases of the directory are broken";
+    to.push_back({"directory_events_total_max", group, "the same of all cached directories",
+                  limits::directory_events_total_max});
+    to.back().when_reached = "the leases of a directory are broken";
+    to.push_back({"watches_per_cached_directory_max", group, "opens of a cached directory",
+                  limits::watches_per_cached_directory_max});
+    to.back().when_reached = "the open gets no lease";
+}
+
 void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
     constexpr std::string_view group = "Sessions and files";
     const auto per = [&](limit which, std::string_view what, std::size_t bound, std::size_t in_use) {
@@ -184,6 +215,7 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
     to.push_back(shared(limit::watches, group, "watched directories", now));
     to.push_back(shared(limit::queued_change_bytes, group, "queued change notifications", now, "bytes"));
     to.back().when_reached = "the watch loses its changes; its client lists the directory";
+    add_cached_directories(to, group, now);
     per(limit::notify_changes, "queued change notifications per watch", limits::notify_changes_max,
         now.changes_of_watch);
     to.back().when_reached = "the watch loses its changes; its client lists the directory";
@@ -309,6 +341,7 @@ std::vector<limit_row> limit_rows(const limits_in_use& now) {
     std::vector<limit_row> rows;
     add_connections(rows, now);
     add_messages(rows, now);
+    add_compression(rows);
     add_logons(rows, now);
     add_sessions(rows, now);
     add_pipes(rows, now);

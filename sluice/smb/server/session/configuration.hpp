@@ -72,6 +72,8 @@ struct server_configuration {
     /// Whether compression of messages is negotiated (SMB 3.1.1).
     bool compresses = false;
     bool allows_guests = false;
+    /// Whether clients may cache directories ([MS-SMB2] 3.3.1.7, directory leasing).
+    bool has_directory_leases = true;
     /// The time after which a session must be authenticated again; zero: never.
     std::chrono::seconds session_lifetime{0};
     /// Returns the Unix account a user acts with on files; std::nullopt: that user may not connect.

@@ -53,7 +53,14 @@ public:
     /// notified of changes unless another share serves the volume.
     void withdraw() noexcept {
         is_withdrawn_.store(true, std::memory_order_relaxed);
+        end_feed();
         feed.reset();
+    }
+    /// The feed of changes has ended: watches report nothing any more.
+    void end_feed() noexcept { has_live_feed_.store(false, std::memory_order_seq_cst); }
+    [[nodiscard]] bool has_live_feed() const noexcept {
+        // seq_cst: the end of the feed finds an open that is live, or that open finds this.
+        return has_live_feed_.load(std::memory_order_seq_cst);
     }
     // relaxed: a request that does not see it is as one that came before.
     [[nodiscard]] bool is_withdrawn() const noexcept { return is_withdrawn_.load(std::memory_order_relaxed); }
@@ -76,6 +83,7 @@ private:
     share_configuration configuration_;
     std::uint32_t domain_ = 0;
     std::atomic<bool> is_withdrawn_{false};
+    std::atomic<bool> has_live_feed_{true};
     std::atomic<std::size_t> open_files_{0};
 };
 

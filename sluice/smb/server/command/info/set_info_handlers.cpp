@@ -135,13 +135,19 @@ struct basic_change {
                   .written = before.written or after.written,
                   .changed = before.changed or after.changed});
     std::optional<vfs::metadata> left;
-    const nt_status status =
-        co_await r.call(one, [&] { return carry_out(*one.node, wanted, after, change_time, left); });
+    own_change seen(r.host());
+    const nt_status status = co_await r.call(one, [&] {
+        seen.begin(*one.node);
+        const nt_status done = carry_out(*one.node, wanted, after, change_time, left);
+        seen.end(done == nt_status::success, one.node.get());
+        return done;
+    });
     if (status != nt_status::success) {
         one.keep(before);
         co_return status;
     }
     change_time.record();
+    seen.break_leases(one);
     if (left) {
         one.file->show_change_time(*left);
         after.left = times_left(wanted, *left);
@@ -165,7 +171,7 @@ struct basic_change {
 // Changes a file's data in another way than WRITE does: `how` is the call.
 template <class How>
 [[nodiscard]] io::task<nt_status> change_data(request& r, std::shared_ptr<open> one, How how) noexcept {
-    const pending_write before_its_end(r.host(), one);
+    const pending_write before_its_end(r.host(), one, pending_write::shown::at_once);
     if (not before_its_end) co_return nt_status::file_closed;
     co_return co_await change_in_turn(r, *one, [&] {
         const auto data = vfs::data_of(*one->node);
