@@ -8,7 +8,7 @@ namespace sluice::smb::server {
 rpc_server_host::rpc_server_host(server_context& host, const user_identity& user)
     : host_(host),
       user_(user),
-      // A guest has not proved any password, and must not learn the names of those who have one.
+      // A guest has proved no password, and must not learn the names of users.
       names_(host.configuration().name, host.names().netbios_domain,
              is_known(user) ? &host.user_names : nullptr) {}
 
