@@ -125,6 +125,12 @@ std::string problem_of_value(const std::string& text, const std::string& name) {
     return text;
 }
 
+// The message about a word that `page` does not know.
+std::string unknown(const char* what, const std::string& word, const help_page& page) {
+    const std::string name = word.substr(0, word.find('='));
+    return fmt::format("unknown {} '{}'{}", what, word, suggestion_for(name, page.known_words()));
+}
+
 // The message of CLI11 in the form of this program: the value, the option, the rule.
 // `unexpected`: the words that the parser has not understood; `page`: the page of the command.
 std::string problem_of(const CLI::ParseError& refused, const help_page& page,
@@ -134,12 +140,10 @@ std::string problem_of(const CLI::ParseError& refused, const help_page& page,
     const bool is_incomplete = dynamic_cast<const CLI::RequiredError*>(&refused) != nullptr;
     const bool has_extras = dynamic_cast<const CLI::ExtrasError*>(&refused) != nullptr;
     if (not unexpected.empty() and (has_extras or (is_incomplete and is_of_commands))) {
-        const char* const what = unexpected.front().starts_with('-') ? "unknown option"
-                                 : is_of_commands                    ? "unknown command"
-                                                                     : "unexpected argument";
         const std::string word = as_shown(unexpected.front());
-        const std::string option = word.substr(0, word.find('='));
-        return fmt::format("{} '{}'{}", what, word, suggestion_for(option, page.known_words()));
+        if (word.starts_with('-')) return unknown("option", word, page);
+        return is_of_commands ? unknown("command", word, page)
+                              : fmt::format("unexpected argument '{}'", word);
     }
     if (is_incomplete and is_of_commands) return "missing command";
     const std::string text = as_shown(refused.what());
@@ -396,9 +400,7 @@ std::optional<exit_code> command_line::run(int argc, char** argv) {
     for (int i = 2; i < argc; ++i) {
         const std::string name = page->command + ' ' + argv[i];
         const auto next = std::ranges::find(page->subcommands, name, &help_page::command);
-        if (next == page->subcommands.end())
-            return refuse(*page, fmt::format("unknown command '{}'{}", argv[i],
-                                             suggestion_for(argv[i], page->known_words())));
+        if (next == page->subcommands.end()) return refuse(*page, unknown("command", argv[i], *page));
         page = &*next;
     }
     std::string option = "--help";

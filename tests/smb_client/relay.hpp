@@ -37,6 +37,9 @@ public:
         while (tasks_.size() != 0 and loop_.run().value_or(0) > 0) {}
     }
 
+    /// Returns how many bytes the client has sent.
+    [[nodiscard]] std::size_t sent_by_client() const noexcept { return sent_by_client_; }
+
     /// Returns the socket for the client.
     [[nodiscard]] io::socket_handle take_clients_end() { return std::move(clients_end_); }
 
@@ -47,6 +50,7 @@ private:
             const auto got = co_await io::co_read(client_, io::io_request<io::bytes_type>{some});
             if (not got or got.bytes_transferred() == 0) break;
             const std::span<const std::byte> bytes = std::span(some).first(got.bytes_transferred());
+            sent_by_client_ += bytes.size();
             const auto sent = co_await io::co_write(server_, io::io_request<io::const_bytes_type>{bytes});
             if (not sent) break;
         }
@@ -79,6 +83,7 @@ private:
     io::socket_handle server_;
     io::socket_handle clients_end_;
     editor edit_;
+    std::size_t sent_by_client_ = 0;
     io::task_group tasks_;
 };
 

@@ -253,11 +253,19 @@ TEST_F(compression, makes_a_large_write_of_a_small_frame) {
 TEST_F(compression, beyond_the_largest_transfer_closes_the_connection) {
     serve();
     constexpr std::uint32_t segment_max = (8U << 20) + 16 + 256;
-    const message_bytes head(80);
-    expect_rejected(frame_builder(segment_max + 1)
-                        .put_element(algorithm::none, head.size())
-                        .put_bytes(head)
-                        .put_run(segment_max + 1 - 80));
+    const auto echo_of = [](compliant_client& client, std::uint32_t bytes) {
+        const message_bytes head = client.encoded(command::echo, wire::echo_args{});
+        return frame_builder(bytes)
+            .put_element(algorithm::none, head.size())
+            .put_bytes(head)
+            .put_run(bytes - static_cast<std::uint32_t>(head.size()));
+    };
+    const auto longest = logged_on();
+    longest->send_frame(echo_of(*longest, segment_max));
+    EXPECT_FALSE(longest->is_rejected());
+    const auto longer = logged_on();
+    longer->send_frame(echo_of(*longer, segment_max + 1));
+    EXPECT_TRUE(longer->is_rejected());
     expect_rejected(frame_builder(~0U).put_run(~0U));
     expect_rejected(frame_builder(~0U).put_unchained(algorithm::lz77, ~0U));
     expect_rejected(frame_builder(16).put_unchained(algorithm::lz77, 1000));
@@ -273,6 +281,70 @@ TEST_F(compression, before_a_session_is_limited_to_short_messages) {
                           .put_bytes(echo)
                           .put_run(data_bytes));
     EXPECT_TRUE(client.is_rejected());
+}
+
+// One client must not keep the loop from the others by frames that are short on the network.
+TEST_F(compression, of_many_short_frames_leaves_turns_to_others) {
+    serve();
+    const auto other = logged_on();
+    const auto sender = logged_on();
+    sender->credits_wanted = 512;
+    constexpr unsigned frames = 100;
+    while (sender->credits() < 2 * frames)
+        (void)sender->call(command::echo, wire::echo_args{});
+    // Each reads a byte, and has a megabyte after it, which nothing looks at.
+    constexpr std::uint32_t run_bytes = 1U << 20;
+    std::vector<frame_builder> made;
+    for (unsigned i = 0; i != frames; ++i) {
+        const message_bytes read =
+            sender->encoded(command::read, wire::read_args{.file = file_, .length_bytes = 1});
+        made.emplace_back(static_cast<std::uint32_t>(read.size()) + run_bytes)
+            .put_element(algorithm::none, read.size())
+            .put_bytes(read)
+            .put_run(run_bytes);
+    }
+    ASSERT_EQ(sender->call(command::write, wire::write_args{.file = file_, .data = view("x")}).status(),
+              nt_status::success);
+    const auto reads = [this] {
+        return where_->server->context().loops().front()->data.counted.of(server::read_path::copied).requests;
+    };
+    const std::uint64_t before = reads();
+    sender->send_frames(std::vector<bytes_view>(made.begin(), made.end()));
+    EXPECT_EQ(other->call(command::echo, wire::echo_args{}).status(), nt_status::success);
+    EXPECT_LT(reads() - before, frames);
+    (void)sender->call(command::echo, wire::echo_args{});
+    EXPECT_EQ(reads() - before, frames);
+}
+
+// Reads of one file in one frame, with their data, and how many compressed frames brought them.
+TEST_F(compression, covers_no_more_bytes_of_a_compound_than_of_a_read) {
+    serve();
+    const auto client = logged_on();
+    const std::string text = text_of(700'000);
+    for (int i = 0; i != 4; ++i)
+        (void)client->call(command::echo, wire::echo_args{});
+    for (std::size_t at = 0; at < text.size(); at += 2000) {
+        const std::string part = text.substr(at, 2000);
+        const wire::write_args args{.file = file_, .offset_bytes = at, .data = view(part)};
+        EXPECT_EQ(client->call(command::write, args).status(), nt_status::success);
+    }
+    for (const auto& [bytes, is_compressed] : {std::pair(100'000U, true), std::pair(700'000U, false)}) {
+        const unsigned before = client->compressed_frames();
+        client->charge = 11;
+        client->begin_compound();
+        const wire::read_args args{
+            .file = file_, .length_bytes = bytes, .flags = wire::read_flags::request_compressed};
+        const std::array ids{client->send(command::read, args), client->send(command::read, args)};
+        client->end_compound();
+        for (const std::uint64_t id : ids) {
+            const auto said = client->answer_to(id);
+            ASSERT_EQ(said.status(), nt_status::success);
+            const bytes_view data = wire::decode_read_reply(said.message())->data;
+            EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(data.data()), data.size()),
+                      std::string_view(text).substr(0, bytes));
+        }
+        EXPECT_EQ(client->compressed_frames() - before, is_compressed ? 1U : 0U) << bytes;
+    }
 }
 
 TEST_F(compression, in_another_compression_closes_the_connection) {
@@ -326,8 +398,16 @@ TEST_F(compression, that_announces_another_size_closes_the_connection) {
 
 TEST_F(compression, in_a_chain_without_progress_closes_the_connection) {
     serve();
-    expect_rejected(frame_builder(80).put_run(0).put_run(0).put_run(80));
-    expect_rejected(frame_builder(80).put_element(algorithm::none, 0).put_run(80));
+    for (const unsigned empty : {0U, 1U, 2U}) {
+        const auto client = logged_on();
+        const message_bytes echo = client->encoded(command::echo, wire::echo_args{});
+        frame_builder frame(static_cast<std::uint32_t>(echo.size() + 100));
+        frame.put_element(algorithm::none, echo.size()).put_bytes(echo);
+        if (empty == 1) frame.put_run(0);
+        if (empty == 2) frame.put_element(algorithm::none, 0);
+        client->send_frame(frame.put_run(100));
+        EXPECT_EQ(client->is_rejected(), empty != 0) << empty;
+    }
 }
 
 TEST_F(compression, by_an_algorithm_that_was_not_negotiated_closes_the_connection) {

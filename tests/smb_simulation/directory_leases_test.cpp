@@ -7,7 +7,10 @@
 #include "sluice/smb/server/server.hpp"
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/oplock_break.hpp"
+#include "sluice/smb/wire/file/set_info.hpp"
 #include "sluice/smb/wire/file/write.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_names.hpp"
+#include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/vfs/node_names.hpp"
 #include "tests/smb_simulation/clients/compliant_client.hpp"
 
@@ -21,6 +24,8 @@ using wire::command;
 using wire::lease_state;
 using wire::nt_status;
 
+constexpr wire::file_information_class renames = wire::file_information_class::rename;
+constexpr wire::file_information_class links = wire::file_information_class::link;
 constexpr lease_state rh = lease_state::read | lease_state::handle;
 
 [[nodiscard]] wire::lease_key key_of(unsigned char number) {
@@ -68,6 +73,7 @@ protected:
     }
     /// Expects that the lease of the directory is broken to `to`; none: that it is not broken.
     void expect_break(std::optional<lease_state> to) {
+        pass();
         (void)client().is_answered(0);  // lets the feed deliver, and the server examine
         const bool is_broken = client().is_answered(wire::notification_message_id);
         EXPECT_EQ(is_broken, to.has_value());
@@ -79,6 +85,33 @@ protected:
         ASSERT_NE(broken, nullptr);
         EXPECT_EQ(broken->key, key_of(1));
         if (to) EXPECT_EQ(broken->new_state, *to);
+    }
+    /// Lets time pass, so that a change after it leaves another change time.
+    void pass() { where_.clock.advance(std::chrono::seconds(1)); }
+    /// Gives an open file another name, or one more.
+    void set_name(compliant_client& by, const wire::file_id& file, std::string_view to,
+                  wire::file_information_class how) {
+        std::vector<std::byte> room(256);
+        byte_writer writer{mutable_bytes(room)};
+        ASSERT_TRUE(
+            encode(writer, wire::rename_information{.replace_if_exists = true, .target = std::string(to)}));
+        const wire::set_info_args args{
+            .information_class = static_cast<std::uint8_t>(how), .file = file, .input = *writer.finish()};
+        EXPECT_EQ(by.call(command::set_info, args).status(), nt_status::success);
+    }
+    /// The same for a file that is opened for that, by a client that has the directory in its cache
+    /// with this key.
+    void set_name(compliant_client& by, std::string_view from, std::string_view to,
+                  wire::file_information_class how, std::optional<unsigned char> parent) {
+        const auto file = by.create(from, with_lease(8, parent));
+        set_name(by, file.file, to, how);
+        close(by, file);
+    }
+    /// The client releases the lease, and opens the directory again.
+    void renew() {
+        const wire::oplock_break_args answer{wire::lease_break{.key = key_of(1), .state = lease_state::none}};
+        EXPECT_EQ(client().call(command::oplock_break, answer).status(), nt_status::success);
+        EXPECT_EQ(client().create("d", directory_with_lease(1)).contexts.lease->state, rh);
     }
     void write(compliant_client& by, const wire::create_reply& to) {
         const std::vector<std::byte> data(10);
@@ -113,9 +146,40 @@ TEST_F(directory_leases, are_broken_when_another_client_creates_a_name) {
 
 TEST_F(directory_leases, survive_the_changes_of_their_own_client_that_name_their_key) {
     const auto file = client().create("d\\f", with_lease(2, 1));
+    pass();
     write(client(), file);
+    expect_break(std::nullopt);
     close(client(), file);
     expect_break(std::nullopt);
+    // A file that exists.
+    const auto again = client().create("d\\f", with_lease(2, 1));
+    write(client(), again);
+    close(client(), again);
+    expect_break(std::nullopt);
+    set_name(client(), "d\\f", "d\\g", renames, 1);
+    set_name(client(), "d\\g", "d\\h", links, 1);
+    expect_break(std::nullopt);
+}
+
+TEST_F(directory_leases, survive_the_replacement_of_a_file_by_their_own_client) {
+    close(client(), client().create("d\\f", with_lease(2, 1)));
+    pass();
+    close(client(), client().create("d\\t", with_lease(3, 1)));
+    set_name(client(), "d\\t", "d\\f", renames, 1);
+    close(client(), client().create("d\\t", with_lease(4, 1)));
+    expect_break(std::nullopt);
+}
+
+TEST_F(directory_leases, are_broken_by_renames_of_others) {
+    close(client(), client().create("d\\f", with_lease(2, 1)));
+    set_name(other(), "d\\f", "d\\g", renames, {});
+    expect_break(lease_state::none);
+}
+
+TEST_F(directory_leases, are_broken_by_links_of_others) {
+    close(client(), client().create("d\\f", with_lease(2, 1)));
+    set_name(other(), "d\\f", "d\\g", links, {});
+    expect_break(lease_state::none);
 }
 
 TEST_F(directory_leases, are_broken_by_their_own_client_without_their_key) {
@@ -170,6 +234,33 @@ TEST_F(directory_leases, are_broken_by_another_program_that_changes_what_a_clien
     const auto node = volume().find("d/f", vfs::follow_links::no);
     ASSERT_TRUE(node);
     ASSERT_TRUE((*node)->change({.dos = vfs::dos_attributes::hidden}));
+    expect_break(lease_state::none);
+}
+
+// The host creates two names at once, one of which the client has removed before; then removes it.
+TEST_F(directory_leases, are_broken_again_by_the_removal_of_a_name_that_came_with_another) {
+    wire::create_args removing = with_lease(2, 1);
+    removing.options = wire::create_options::delete_on_close;
+    close(client(), client().create("d\\b", removing));
+    expect_break(std::nullopt);
+    ASSERT_TRUE(volume().create("d/a", {}));
+    const auto made = volume().create("d/b", {});
+    ASSERT_TRUE(made);
+    expect_break(lease_state::none);
+    renew();
+    ASSERT_TRUE((*made)->names()->remove());
+    expect_break(lease_state::none);
+}
+
+TEST_F(directory_leases, are_broken_by_a_change_of_another_program_just_before_one_of_their_client) {
+    const auto file = client().create("d\\f", with_lease(2, 1));
+    expect_break(std::nullopt);
+    pass();
+    const auto node = volume().find("d/f", vfs::follow_links::no);
+    ASSERT_TRUE(node);
+    ASSERT_TRUE((*node)->change({.dos = vfs::dos_attributes::hidden}));
+    pass();
+    set_name(client(), file.file, "d\\g", renames);
     expect_break(lease_state::none);
 }
 

@@ -16,12 +16,12 @@ void share_domains::add(const std::string& share, vfs::volume& of) {
 std::vector<share_domains::stuck_domain> share_domains::stuck() const {
     std::vector<stuck_domain> found;
     for (const std::shared_ptr<vfs::fs_domain>& domain : table_.all()) {
-        const io::call_statistics figures = domain->statistics();
-        if (figures.running == 0) continue;
+        const io::call_statistics calls = domain->statistics();
+        if (calls.running == 0) continue;
         stuck_domain one{.shares = {},
                          .where = domain->name(),
-                         .calls = figures.running,
-                         .age = std::chrono::duration_cast<std::chrono::seconds>(figures.oldest_age)};
+                         .calls = calls.running,
+                         .age = std::chrono::duration_cast<std::chrono::seconds>(calls.oldest_age)};
         const lock_guard guard(mutex_);
         for (const member& each : members_) {
             if (each.domain != domain->number()) continue;
@@ -35,8 +35,8 @@ std::vector<share_domains::stuck_domain> share_domains::stuck() const {
 
 bool share_domains::are_busy() const {
     return std::ranges::any_of(table_.all(), [](const std::shared_ptr<vfs::fs_domain>& each) {
-        const io::call_statistics figures = each->statistics();
-        return figures.running != 0 or figures.queued != 0;
+        const io::call_statistics calls = each->statistics();
+        return calls.running != 0 or calls.queued != 0;
     });
 }
 

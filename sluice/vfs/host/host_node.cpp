@@ -281,11 +281,15 @@ result<void> host_node::set_alternate_name(const short_name& name) noexcept {
 
 result<name_place> host_node::place() noexcept {
     if (is_root_) return failure({EBUSY, "find the name", held().descriptor()});
-    const auto there = io::place_of(held());
+    return place_on_host(held(), asked());
+}
+
+result<name_place> place_on_host(const io::handle& open, const io::handle& asked) noexcept {
+    const auto there = io::place_of(open);
     if (not there) return failure(there.error());
     const auto directory = io::status_of(there->directory, io::stat_fields::inode);
     if (not directory) return failure(directory.error());
-    const auto itself = io::status_of(asked(), identifying_fields);
+    const auto itself = io::status_of(asked, identifying_fields);
     if (not itself) return failure(itself.error());
     std::string storage;
     return name_place{.directory = key_of(*directory),

@@ -437,7 +437,6 @@ result<void> memory_node::link(std::string_view path, when_taken taken) noexcept
 
 result<name_place> memory_node::place() noexcept {
     const std::scoped_lock guard(tree_.mutex);
-    if (stream_ != nullptr) return failure({EOPNOTSUPP, "find the name"});
     if (entry_->parent == nullptr)
         return failure({path_of(*entry_).empty() ? EBUSY : ENOENT, "find the name"});
     return name_place{

@@ -73,6 +73,18 @@ void compliant_client::cancel(std::uint64_t async_id) {
     send(command::cancel, wire::cancel_args{});
 }
 
+bool compliant_client::decompress(std::vector<std::byte>& frame) {
+    if (wire::kind_of_frame(frame) != wire::frame_kind::compressed) return true;
+    const auto limits = wire::compression_limits_for(wire::frame_bytes_max, wire::frame_bytes_max);
+    const auto size = wire::decompressed_bytes(frame, compression_, limits);
+    if (not size) return false;
+    std::vector<std::byte> messages(*size);
+    if (not wire::decompress_message(frame, compression_, messages)) return false;
+    frame = std::move(messages);
+    ++compressed_frames_;
+    return true;
+}
+
 void compliant_client::take_message(const wire::message_view& message) {
     if (message.header().status == nt_status::pending) {
         interims_[message.header().message_id] = message.header();
@@ -126,12 +138,14 @@ void compliant_client::announce_frame(std::size_t bytes) {
     send_all();
 }
 
-void compliant_client::send_frame(bytes_view frame) {
-    std::array<std::byte, wire::frame_prefix_bytes> prefix{};
-    byte_writer writer(prefix);
-    wire::encode_frame_prefix(writer, frame.size());
-    outgoing_.insert(outgoing_.end(), prefix.begin(), prefix.end());
-    outgoing_.insert(outgoing_.end(), frame.begin(), frame.end());
+void compliant_client::send_frames(std::span<const bytes_view> frames) {
+    for (const bytes_view frame : frames) {
+        std::array<std::byte, wire::frame_prefix_bytes> prefix{};
+        byte_writer writer(prefix);
+        wire::encode_frame_prefix(writer, frame.size());
+        outgoing_.insert(outgoing_.end(), prefix.begin(), prefix.end());
+        outgoing_.insert(outgoing_.end(), frame.begin(), frame.end());
+    }
     send_all();
 }
 

@@ -98,10 +98,13 @@ public:
         return message;
     }
     /// Sends any frame.
-    void send_frame(bytes_view frame);
+    void send_frame(bytes_view frame) { send_frames(std::span(&frame, 1)); }
+    void send_frames(std::span<const bytes_view> frames);
     /// Returns whether the server has closed the connection.
     [[nodiscard]] bool is_rejected();
 
+    /// Returns how many compressed frames it has received.
+    [[nodiscard]] unsigned compressed_frames() const noexcept { return compressed_frames_; }
     /// Returns the algorithms of compression that the server chose.
     [[nodiscard]] const smb::wire::negotiated_compression& compression() const noexcept {
         return compression_;
@@ -170,6 +173,7 @@ public:
 
 private:
     void take_message(const smb::wire::message_view& message) override;
+    [[nodiscard]] bool decompress(std::vector<std::byte>& frame) override;
     void adjust(smb::wire::header& header) override;
     bool run(io::task<bool> what);
     void send_all();
@@ -188,6 +192,7 @@ private:
     smb::auth::signing_algorithm signing_ = smb::auth::signing_algorithm::aes_cmac;
     bool derives_keys_ = true;  // before SMB 3.0, the key of the logon signs
     smb::wire::negotiated_compression compression_;
+    unsigned compressed_frames_ = 0;
     bool signing_was_chosen_ = false;          // by the server's reply; otherwise it is the default
     smb::auth::secret_bytes<16> signing_key_;  // the key of the session, or of this channel
     smb::wire::session_flags session_flags_ = smb::wire::session_flags::none;

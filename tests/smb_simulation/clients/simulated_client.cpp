@@ -145,6 +145,10 @@ io::task<bool> simulated_client::take_reply() {
     received_.resize(*length);
     io::task<bool> filling = fill(received_);
     if (not co_await std::move(filling)) co_return false;
+    if (not decompress(received_)) {
+        problem_ = "a reply that cannot be decompressed";
+        co_return false;
+    }
     co_return take_apart();
 }
 

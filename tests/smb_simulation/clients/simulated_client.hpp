@@ -50,6 +50,8 @@ protected:
     virtual void before_send(bytes_view /*frames*/) {}
     /// Called with every message of the server that is not one of these violations.
     virtual void take_message(const smb::wire::message_view& message) = 0;
+    /// Replaces a compressed frame by its messages. Returns false if it is not valid.
+    [[nodiscard]] virtual bool decompress(std::vector<std::byte>& /*frame*/) { return true; }
     /// Called before the last SESSION_SETUP of an authentication is sent.
     virtual void before_proof() {}
     /// Makes final changes to the header of a request.

@@ -28,12 +28,16 @@ namespace {
     const auto time = one.file->shown_change_time();
     if (not time or time->until_end_of != nullptr) co_return;
     if (not one.through->volume().features().has_exact_times) co_return;
+    own_change seen(r.host());
     const auto store = [&] {
+        seen.begin(*one.node, one.shows_end.load(std::memory_order_relaxed));
         const result<vfs::metadata> status = one.node->status();
         if (status and status->changed == time->of_host) (void)one.node->change({.changed = time->shown});
+        seen.end(one.node.get());
         return nt_status::success;
     };
     (void)co_await call_in_turn(r, one, store);
+    seen.break_leases(one);
 }
 
 // The end of an open that has written is a change of its directory ([MS-FSA] 2.1.5.5).
@@ -44,12 +48,17 @@ namespace {
         io::task<nt_status> ending = co_end_open(r, one);
         co_return co_await std::move(ending);
     }
+    own_change seen(r.host());
+    vfs::fs_domain& domain = one->node->domain();
+    // Not calls that a CANCEL withdraws. While the first has begun the change, no event is taken for
+    // another program's because the open is not a writer any more.
+    (void)co_await within_work(domain.run(r.loop(), [&] {
+        seen.begin(*one->node, true);
+        return true;
+    }));
     io::task<nt_status> ending = co_end_open(r, one);
     const nt_status status = co_await std::move(ending);
-    own_change seen(r.host());
-    // Not a call that a CANCEL withdraws: the open has ended.
-    (void)co_await within_work(one->node->domain().run(r.loop(), [&] {
-        seen.begin(*one->node, true);
+    (void)co_await within_work(domain.run(r.loop(), [&] {
         seen.end(one->node.get());
         return true;
     }));

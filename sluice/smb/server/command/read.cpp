@@ -72,7 +72,7 @@ namespace {
 // ([MS-SMB2] 3.3.5.12).
 [[nodiscard]] bool is_compressed(const request& r, open& from, const wire::read_args& args) noexcept {
     return wire::has(args.flags, wire::read_flags::request_compressed) and
-           r.connection().agreed.compression.is_on() and
+           r.connection().agreed.compression.can_compress() and
            args.length_bytes >= limits::compressed_read_bytes_min and
            args.length_bytes <= limits::compressed_read_bytes_max and from.takes_compression();
 }

@@ -1,5 +1,6 @@
 #include "sluice/smb/server/file/cached_directories.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
@@ -40,11 +41,23 @@ void cached_directories::remove(const vfs::file_key& directory, const void* watc
     count_.store(directories_.size(), std::memory_order_seq_cst);
 }
 
-// Forgets recorded states once there are too many.
-void cached_directories::bound_names(watched_directory& of) {
-    if (of.names.size() <= limits::own_changes_kept_max and names_ <= limits::own_changes_kept_total_max)
-        return;
-    names_ -= std::erase_if(of.names, [](const auto& each) { return each.second.in_progress == 0; });
+// Forgets recorded states once there are too many, but not that of `except`: of that directory, or
+// else of the one with most of them, so that one client does not make all others forget theirs.
+void cached_directories::bound_names(watched_directory& of, std::string_view except) {
+    const bool is_full = of.names.size() > limits::own_changes_kept_max;
+    ENSURE(names_ >= of.names.size(), "the recorded names of all directories are counted");
+    if (not is_full and names_ <= limits::own_changes_kept_total_max) return;
+    const auto names_in = [](const auto& each) { return each.second.names.size(); };
+    watched_directory& most = is_full ? of : std::ranges::max_element(directories_, {}, names_in)->second;
+    names_ -= std::erase_if(
+        most.names, [&](const auto& each) { return each.second.in_progress == 0 and each.first != except; });
+}
+
+// A write changes the change time, but not the file.
+bool cached_directories::is_as_left(const own_changes& own, const name_state& now, bool is_written) noexcept {
+    if (not own.left) return false;
+    const bool is_same_file = now and * own.left and now->key == (*own.left)->key;
+    return *own.left == now or (is_written and is_same_file);
 }
 
 void cached_directories::lose_events(watched_directory& of) noexcept {
@@ -66,19 +79,19 @@ void cached_directories::begin_change(const vfs::file_key& directory, std::strin
     const auto [at, is_new] = in.names.try_emplace(std::string(name));
     names_ += is_new ? 1 : 0;
     own_changes& own = at->second;
-    if (const auto event = in.events.find(name); event != in.events.end() and own.in_progress == 0) {
-        // A write changes the change time, but not the file.
-        const bool is_same_file =
-            now and * now and own.left and * own.left and (*now)->key == (*own.left)->key;
-        const bool is_own = (now and own.left == now) or (writes and event->second and is_same_file);
-        if (is_own) {
-            in.events.erase(event);
-            --events_;
-        } else {
-            lose_events(in);
-        }
+    if (own.in_progress++ != 0) return;
+    const bool is_as_before = now and is_as_left(own, *now, writes);
+    const auto event = in.events.find(name);
+    const bool has_event = event != in.events.end();
+    const bool is_own_event = is_as_before or (has_event and event->second and writes);
+    own.was_known = is_as_before or writes;
+    ENSURE(not has_event or events_ != 0, "the events of all directories are counted");
+    if ((own.left and now and not is_as_before) or (has_event and not is_own_event)) {
+        lose_events(in);
+    } else if (has_event) {
+        in.events.erase(event);
+        --events_;
     }
-    ++own.in_progress;
 }
 
 void cached_directories::end_change(const vfs::file_key& directory, std::string_view name,
@@ -91,7 +104,7 @@ void cached_directories::end_change(const vfs::file_key& directory, std::string_
     // Zero if the directory was not cached when the change began.
     if (at->second.in_progress != 0) --at->second.in_progress;
     at->second.left = left;
-    bound_names(found->second);
+    bound_names(found->second, name);
     // Those of this name waited for the end.
     if (not found->second.events.empty()) has_events_.store(true, std::memory_order_release);
 }
@@ -149,17 +162,30 @@ void cached_directories::end_examination(const vfs::file_key& directory) noexcep
         has_events_.store(true, std::memory_order_release);  // pairs with has_events()
 }
 
-bool cached_directories::is_own_change(const vfs::file_key& directory, std::string_view name,
-                                       const name_state& now) noexcept {
+bool cached_directories::is_own_change(const vfs::file_key& directory, const event& seen,
+                                       const name_state& now, bool is_written) {
     const lock_guard held(mutex_);
     const auto found = directories_.find(directory);
     if (found == directories_.end()) return false;
-    const auto own = found->second.names.find(name);
-    if (own == found->second.names.end()) return false;
-    // A change that has begun since then breaks the other leases at its end.
-    if (own->second.in_progress != 0 or (own->second.left and *own->second.left == now)) return true;
-    own->second.left.reset();
+    watched_directory& in = found->second;
+    const auto at = in.names.find(seen.name);
+    if (at == in.names.end()) return false;
+    own_changes& own = at->second;
+    if (own.in_progress != 0 and own.was_known) {
+        events_ += in.events.try_emplace(seen.name, seen.is_content).second ? 1 : 0;
+        return true;
+    }
+    if (own.in_progress == 0 and is_as_left(own, now, is_written)) return true;
+    own.left.reset();
     return false;
+}
+
+void cached_directories::forget_states(const vfs::file_key& directory) noexcept {
+    const lock_guard held(mutex_);
+    const auto found = directories_.find(directory);
+    if (found == directories_.end()) return;
+    for (auto& each : found->second.names)
+        each.second.left.reset();
 }
 
 }  // namespace sluice::smb::server

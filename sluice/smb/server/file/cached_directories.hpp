@@ -56,9 +56,10 @@ public:
 
     // --- changes by the server
 
-    /// `now`: the state of the name before the change, if it is known. If that is the recorded one,
-    /// an event that was not examined belongs to the own change before; otherwise it is lost.
-    /// `writes`: the content of the file has changed since that change.
+    /// `now`: the state of the name before the change, if it is known. If that is not the recorded
+    /// one, another program has changed the name, and events count as lost. If no state is recorded,
+    /// only an event that was not examined shows that. `writes`: clients have written to the file
+    /// since its state was recorded.
     void begin_change(const vfs::file_key& directory, std::string_view name,
                       const std::optional<name_state>& now, bool writes = false);
     /// `left`: the state of the name after the change; none is recorded if the change has no known
@@ -91,14 +92,18 @@ public:
     /// that the server is changing. They are being examined until end_examination().
     [[nodiscard]] std::vector<events> take_events();
     void end_examination(const vfs::file_key& directory) noexcept;
-    /// Returns whether the server itself has left the name in that state. If not, forgets the
-    /// recorded one.
-    [[nodiscard]] bool is_own_change(const vfs::file_key& directory, std::string_view name,
-                                     const name_state& now) noexcept;
+    /// Returns whether the server itself has left the name in that state, of which an event was taken.
+    /// If it is changing the name, the event waits for the end of that. If not, forgets the recorded
+    /// state. `is_written`: clients have written to the file since.
+    [[nodiscard]] bool is_own_change(const vfs::file_key& directory, const event& seen, const name_state& now,
+                                     bool is_written);
+    /// Forgets the recorded states of a directory, because events of it were not examined.
+    void forget_states(const vfs::file_key& directory) noexcept;
 
 private:
     struct own_changes {
         std::uint32_t in_progress = 0;
+        bool was_known = false;  // the change in progress began in a state that was the server's own
         std::optional<name_state> left;
     };
     struct watched_directory {
@@ -108,7 +113,9 @@ private:
         bool has_lost_events = false;
         bool is_being_examined = false;
     };
-    void bound_names(watched_directory& of) SLUICE_REQUIRES(mutex_);
+    void bound_names(watched_directory& of, std::string_view except) SLUICE_REQUIRES(mutex_);
+    [[nodiscard]] static bool is_as_left(const own_changes& own, const name_state& now,
+                                         bool is_written) noexcept;
     void lose_events(watched_directory& of) noexcept SLUICE_REQUIRES(mutex_);
 
     std::atomic<std::size_t> count_{0};

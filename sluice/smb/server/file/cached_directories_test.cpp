@@ -24,6 +24,18 @@ protected:
         all_.remove(directory, this);
         EXPECT_FALSE(all_.has_any());
     }
+    [[nodiscard]] bool is_own(std::string_view name, const name_state& now, bool is_written = false) {
+        return all_.is_own_change(directory, {.name = std::string(name)}, now, is_written);
+    }
+    // A change by the server, as far as it leaves a state.
+    void change(std::string_view name, const name_state& left) {
+        all_.begin_change(directory, name, std::nullopt);
+        all_.end_change(directory, name, left);
+    }
+    [[nodiscard]] bool has_lost_events() {
+        const auto events = all_.take_events();
+        return not events.empty() and events.front().are_lost;
+    }
     cached_directories all_;
 };
 using a_cached_directory = cached_directories_of_test;
@@ -56,20 +68,18 @@ TEST_F(a_cached_directory, gives_its_events_once) {
 }
 
 TEST_F(a_cached_directory, knows_its_own_changes_by_the_state_that_they_left) {
-    all_.begin_change(directory, "f", std::nullopt);
-    all_.end_change(directory, "f", state(7, 1));
-    EXPECT_FALSE(all_.is_own_change(directory, "g", state(7, 1)));
-    EXPECT_FALSE(all_.is_own_change(other, "f", state(7, 1)));
-    EXPECT_TRUE(all_.is_own_change(directory, "f", state(7, 1)));
-    EXPECT_TRUE(all_.is_own_change(directory, "f", state(7, 1)));
+    change("f", state(7, 1));
+    EXPECT_FALSE(is_own("g", state(7, 1)));
+    EXPECT_FALSE(all_.is_own_change(other, {.name = "f"}, state(7, 1), false));
+    EXPECT_TRUE(is_own("f", state(7, 1)));
+    EXPECT_TRUE(is_own("f", state(7, 1)));
 }
 
 TEST_F(a_cached_directory, forgets_a_state_that_another_program_has_changed) {
     for (const name_state& changed : {state(7, 2), state(8, 1), name_state()}) {
-        all_.begin_change(directory, "f", std::nullopt);
-        all_.end_change(directory, "f", state(7, 1));
-        EXPECT_FALSE(all_.is_own_change(directory, "f", changed));
-        EXPECT_FALSE(all_.is_own_change(directory, "f", state(7, 1))) << "it came back";
+        change("f", state(7, 1));
+        EXPECT_FALSE(is_own("f", changed));
+        EXPECT_FALSE(is_own("f", state(7, 1))) << "it came back";
     }
 }
 
@@ -93,28 +103,86 @@ TEST_F(a_cached_directory, is_examined_by_one_at_a_time) {
 }
 
 TEST_F(a_cached_directory, takes_an_event_before_an_own_change_for_that_of_the_own_change_before) {
-    all_.begin_change(directory, "f", std::nullopt);
-    all_.end_change(directory, "f", state(7, 1));
+    change("f", state(7, 1));
     all_.record_event(directory, "f", false);
     all_.begin_change(directory, "f", state(7, 1));
     all_.end_change(directory, "f", state(7, 2));
     EXPECT_TRUE(all_.take_events().empty());
-    // A file that was written.
-    all_.record_event(directory, "f", true);
-    all_.begin_change(directory, "f", state(7, 3), true);
-    all_.end_change(directory, "f", state(7, 3));
-    EXPECT_TRUE(all_.take_events().empty());
 }
 
 TEST_F(a_cached_directory, loses_an_event_of_another_program_before_an_own_change) {
-    all_.begin_change(directory, "f", std::nullopt);
-    all_.end_change(directory, "f", state(7, 1));
+    change("f", state(7, 1));
     all_.record_event(directory, "f", false);
     all_.begin_change(directory, "f", state(7, 2));
     all_.end_change(directory, "f", state(7, 3));
-    const auto events = all_.take_events();
-    ASSERT_EQ(events.size(), 1U);
-    EXPECT_TRUE(events.front().are_lost);
+    EXPECT_TRUE(has_lost_events());
+}
+
+TEST_F(a_cached_directory, notices_a_change_whose_event_has_not_come_before_an_own_change) {
+    change("f", state(7, 1));
+    all_.begin_change(directory, "f", state(7, 2));
+    all_.end_change(directory, "f", state(7, 3));
+    EXPECT_TRUE(has_lost_events());
+    EXPECT_TRUE(is_own("f", state(7, 3)));
+}
+
+TEST_F(a_cached_directory, takes_writes_of_clients_for_own_changes_of_the_same_file) {
+    change("f", state(7, 1));
+    EXPECT_TRUE(is_own("f", state(7, 2), true));
+    EXPECT_FALSE(is_own("f", state(8, 2), true)) << "another file";
+    change("f", state(7, 1));
+    all_.record_event(directory, "f", false);
+    all_.begin_change(directory, "f", state(7, 2), true);
+    all_.end_change(directory, "f", state(7, 2));
+    EXPECT_FALSE(has_lost_events());
+    // Also of a file that no own change has recorded.
+    all_.record_event(directory, "g", true);
+    all_.begin_change(directory, "g", state(9, 1), true);
+    all_.end_change(directory, "g", state(9, 1));
+    EXPECT_FALSE(has_lost_events());
+}
+
+TEST_F(a_cached_directory, decides_an_event_after_an_own_change_that_began_during_its_examination) {
+    change("f", state(7, 1));
+    all_.record_event(directory, "f", false);
+    EXPECT_EQ(all_.take_events().size(), 1U);
+    all_.begin_change(directory, "f", state(7, 1));
+    EXPECT_TRUE(is_own("f", state(7, 2)));
+    all_.end_change(directory, "f", state(7, 3));
+    all_.end_examination(directory);
+    const auto again = all_.take_events();
+    ASSERT_EQ(again.size(), 1U);
+    EXPECT_EQ(again.front().names.front().name, "f");
+    all_.end_examination(directory);
+    // Not if that change began in a state that is not known to be its own.
+    all_.begin_change(directory, "g", state(8, 2));
+    EXPECT_FALSE(is_own("g", state(8, 2)));
+    all_.end_change(directory, "g", state(8, 3));
+}
+
+TEST_F(a_cached_directory, forgets_all_states_when_events_were_not_examined) {
+    change("f", state(7, 1));
+    all_.forget_states(directory);
+    EXPECT_FALSE(is_own("f", state(7, 1)));
+    change("f", state(7, 1));
+    all_.record_loss(directory);
+    EXPECT_FALSE(is_own("f", state(7, 1)));
+}
+
+TEST_F(a_cached_directory, forgets_the_states_of_the_directory_with_most_of_them) {
+    change("f", state(7, 1));
+    std::array<char, 32> watches{};
+    for (std::size_t i = 0; i != watches.size(); ++i) {
+        const vfs::file_key many{.volume = 2, .file = i};
+        EXPECT_TRUE(all_.add(many, &watches[i], {}));
+        for (std::size_t k = 0; k != limits::own_changes_kept_max; ++k)
+            all_.end_change(many, std::to_string(k), state(k));
+    }
+    EXPECT_TRUE(is_own("f", state(7, 1))) << "others have more";
+    change("g", state(8, 1));
+    EXPECT_TRUE(is_own("g", state(8, 1)));
+    for (std::size_t i = 0; i != watches.size(); ++i)
+        all_.remove({.volume = 2, .file = i}, &watches[i]);
 }
 
 TEST_F(a_cached_directory, has_a_bounded_number_of_watches) {
@@ -127,17 +195,16 @@ TEST_F(a_cached_directory, has_a_bounded_number_of_watches) {
 }
 
 TEST_F(a_cached_directory, knows_an_own_removal) {
-    all_.begin_change(directory, "f", std::nullopt);
-    all_.end_change(directory, "f", name_state());
-    EXPECT_TRUE(all_.is_own_change(directory, "f", std::nullopt));
-    EXPECT_FALSE(all_.is_own_change(directory, "f", state(7)));
+    change("f", name_state());
+    EXPECT_TRUE(is_own("f", std::nullopt));
+    EXPECT_FALSE(is_own("f", state(7)));
 }
 
 TEST_F(a_cached_directory, takes_no_state_for_its_own_after_a_change_with_an_unknown_one) {
     all_.begin_change(directory, "f", std::nullopt);
     all_.end_change(directory, "f", std::nullopt);
-    EXPECT_FALSE(all_.is_own_change(directory, "f", std::nullopt));
-    EXPECT_FALSE(all_.is_own_change(directory, "f", state(7)));
+    EXPECT_FALSE(is_own("f", std::nullopt));
+    EXPECT_FALSE(is_own("f", state(7)));
 }
 
 TEST_F(a_cached_directory, loses_events_rather_than_to_grow_without_bound) {
@@ -150,13 +217,14 @@ TEST_F(a_cached_directory, loses_events_rather_than_to_grow_without_bound) {
 }
 
 TEST_F(a_cached_directory, forgets_states_rather_than_to_grow_without_bound) {
-    all_.begin_change(directory, "in progress", std::nullopt);
+    change("in progress", state(1));
+    all_.begin_change(directory, "in progress", state(1));
     for (std::size_t i = 0; i <= limits::own_changes_kept_max; ++i) {
         all_.begin_change(directory, std::to_string(i), std::nullopt);
         all_.end_change(directory, std::to_string(i), state(i));
     }
-    EXPECT_FALSE(all_.is_own_change(directory, "0", state(0)));
-    EXPECT_TRUE(all_.is_own_change(directory, "in progress", state(1)));
+    EXPECT_FALSE(is_own("0", state(0)));
+    EXPECT_TRUE(is_own("in progress", state(1)));
     all_.end_change(directory, "in progress", state(1));
 }
 

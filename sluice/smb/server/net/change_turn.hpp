@@ -119,7 +119,7 @@ template <std::invocable Call>
     time_preserver times(one);
     own_change seen(r.host());
     const auto change = [&] {
-        seen.begin(*one.node);
+        seen.begin(*one.node, one.shows_end.load(std::memory_order_relaxed));
         if (times.is_needed()) times.ask();
         auto outcome = call();
         times.restore();

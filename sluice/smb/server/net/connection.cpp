@@ -181,6 +181,12 @@ io::task<void> connection::receive_all() noexcept {
             io::task<void> waiting = room_to_receive();
             co_await std::move(waiting);
         }
+        // Short frames can decompress to long messages, and many of them may have arrived.
+        if (decompressed_since_pause_ >= limits::compressed_read_bytes_max) {
+            decompressed_since_pause_ = 0;
+            io::task<void> waiting = next_turn(loop());
+            co_await std::move(waiting);
+        }
         const std::size_t bytes_max =
             admitted.has_had_session ? limits::frame_bytes_max : limits::frame_bytes_max_before_session;
         result<pool_buffer> frame = co_await reader_.next(bytes_max);

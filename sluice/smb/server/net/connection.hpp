@@ -232,7 +232,8 @@ private:
     std::vector<former_channel> former_channels_;
     std::uint64_t next_async_id_ = 1;
     published_counter pending_count_;
-    std::size_t pending_bytes_ = 0;  // total size of the frames of those requests
+    std::size_t pending_bytes_ = 0;             // total size of the frames of those requests
+    std::size_t decompressed_since_pause_ = 0;  // bytes; then the loop serves others
     std::optional<std::uint64_t> stuck_at_;
     std::atomic<bool> is_closing_{false};  // the home loop writes
     std::atomic<bool> has_agreed_{false};  // likewise: `agreed` does not change any more

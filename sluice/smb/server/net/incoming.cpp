@@ -74,6 +74,7 @@ pool_buffer connection::decompress(bytes_view compressed) noexcept {
         compressed, agreed.compression, wire::compression_limits_for(limits::transfer_bytes_max, frame_max));
     if (not bytes) return {};
     ENSURE(*bytes <= frame_max, "a decompressed message is not longer than a frame may be");
+    decompressed_since_pause_ += *bytes;
     pool_buffer message = buffers().take(*bytes);
     if (not message or not wire::decompress_message(compressed, agreed.compression, message.bytes()))
         return {};

@@ -15,6 +15,7 @@ using wire::nt_status;
 namespace {
 
 constexpr std::size_t error_body_bytes_max = 32;  // without data
+constexpr std::size_t read_reply_body_max = 32;   // the same
 
 // The message within a reply's buffer: behind the room for a frame's length.
 [[nodiscard]] mutable_bytes message_of(pool_buffer& head) noexcept {
@@ -235,6 +236,8 @@ void connection::seal_parts(std::size_t bytes, channel& by) noexcept {
 bool connection::send_compressed(std::span<finished_reply> replies, std::size_t bytes,
                                  channel* sealed_by) noexcept {
     ENSURE(agreed.compression.is_on(), "a reply is compressed after an agreement");
+    // A compound could be much longer than what a loop may spend time on, and a client accepts.
+    if (bytes > limits::compressed_read_bytes_max + wire::header_bytes + read_reply_body_max) return false;
     wire::uncompressed_message message;
     pool_buffer joined;
     if (replies.size() == 1) {
@@ -269,6 +272,11 @@ bool connection::send_compressed(std::span<finished_reply> replies, std::size_t 
     byte_writer prefix(frame.bytes());
     wire::encode_frame_prefix(prefix, *size);
     frame.shrink(wire::frame_prefix_bytes + *size);
+    // A short frame does not keep a long buffer while its client does not read it.
+    if (pool_buffer exact = *size < useful / 2 ? buffers().take(frame.size()) : pool_buffer()) {
+        std::memcpy(exact.data(), frame.data(), frame.size());
+        frame = std::move(exact);
+    }
     writer_.put({.memory = std::move(frame)});
     return true;
 }

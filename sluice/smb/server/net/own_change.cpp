@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "sluice/vfs/node_children.hpp"
+
 namespace sluice::smb::server {
 
 own_change::~own_change() {
-    if (is_in_progress_) fail();  // the call was withdrawn before it began
+    if (is_in_progress_) fail();  // the server stops in between
     // Events of these names have waited for the end of the change.
     if (not places_.empty() and host_.directories.has_events())
         host_.functions().examine_directories_soon(host_);
@@ -27,10 +29,19 @@ void own_change::begin(vfs::node& changed, bool writes) noexcept {
     if (at) add(at->directory, at->name, name_state(at->identity), writes);
 }
 
-void own_change::begin(const vfs::file_key& directory, std::string_view name) noexcept {
+void own_change::begin_in(vfs::node& directory, std::string_view name) noexcept {
     if (not host_.directories.has_any()) return;
     is_in_progress_ = true;
-    add(directory, name, std::nullopt, false);
+    const vfs::file_key key = directory.key();
+    vfs::node_children* const names = directory.children();
+    if (names == nullptr or not host_.directories.has(key)) return;
+    const result<vfs::name_identity> there = names->identity_of(name);
+    std::optional<name_state> now;
+    if (there)
+        now.emplace(*there);
+    else if (there.error().code() == ENOENT)
+        now.emplace(std::nullopt);
+    add(key, name, now, false);
 }
 
 void own_change::end(vfs::node* changed) noexcept {

@@ -34,8 +34,8 @@ public:
     /// The name that a node has now is about to change, or what it shows. `writes`: the change is
     /// what was written to it. Blocks: for the file system.
     void begin(vfs::node& changed, bool writes = false) noexcept;
-    /// A name of a directory is about to be created or replaced.
-    void begin(const vfs::file_key& directory, std::string_view name) noexcept;
+    /// A name of a directory is about to be created or replaced. Blocks: for the file system.
+    void begin_in(vfs::node& directory, std::string_view name) noexcept;
     /// The change has succeeded. `changed`: the node that it has made or changed; null if there is
     /// none any more. Blocks: for the file system.
     void end(vfs::node* changed) noexcept;

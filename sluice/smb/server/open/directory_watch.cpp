@@ -32,7 +32,7 @@ void directory_watch::changed(const vfs::change& what) noexcept {
 }
 
 void directory_watch::deactivate() noexcept {
-    is_active_.store(false, std::memory_order_release);  // pairs with is_active()
+    is_active_.store(false, std::memory_order_seq_cst);  // pairs with is_active()
     in_.record_loss(directory_);
 }
 

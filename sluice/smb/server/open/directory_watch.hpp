@@ -31,7 +31,9 @@ public:
 
     /// Returns whether it reports changes. Once it does not, the directory gets no lease, and those
     /// that there were are broken.
-    [[nodiscard]] bool is_active() const noexcept { return is_active_.load(std::memory_order_acquire); }
+    [[nodiscard]] bool is_active() const noexcept {
+        return is_active_.load(std::memory_order_seq_cst);  // as share::has_live_feed()
+    }
     /// The feed of the volume has ended, or the directory is not what it was.
     void deactivate() noexcept;
 

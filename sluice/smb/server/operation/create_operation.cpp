@@ -387,7 +387,7 @@ std::expected<created_node, nt_status> create_operation::create_seen(const creat
     if (is_stream_of_file)
         seen.begin(*wanted.file);
     else
-        seen.begin(wanted.directory->node->key(), wanted.name);
+        seen.begin_in(*wanted.directory->node, wanted.name);
     auto made = create_node(r_.accessor(), args_, wanted);
     seen.end(made.has_value(), is_stream_of_file ? wanted.file : made ? made->node.get() : nullptr);
     return made;

@@ -46,10 +46,11 @@ struct examined_name {
 }
 
 [[nodiscard]] bool is_foreign(server_context& host, const vfs::file_key& directory,
-                              const examined_name& one) noexcept {
+                              const examined_name& one) {
     if (not one.is_known) return true;
-    if (one.event.is_content and is_being_written(host, one.now)) return false;
-    return not host.directories.is_own_change(directory, one.event.name, one.now);
+    const bool is_written = is_being_written(host, one.now);
+    if (one.event.is_content and is_written) return false;
+    return not host.directories.is_own_change(directory, one.event, one.now, is_written);
 }
 
 // An open of the directory; null: all have ended, and its leases with them.
@@ -111,13 +112,17 @@ constexpr std::size_t names_per_call = 64;
 [[nodiscard]] io::task<void> examine_events_of(server_context& host,
                                                cached_directories::events events) noexcept {
     ENSURE(host.loop().is_owner(), "events are examined on the first loop");
-    if (const std::shared_ptr<open> through = any_of(events.by)) {
-        bool has_changed = events.are_lost;
-        if (not has_changed) {
-            io::task<bool> examining = has_foreign_change(host, *through, events);
-            has_changed = co_await std::move(examining);
-        }
-        if (has_changed) break_directory_soon(host, events.directory, nullptr);
+    const std::shared_ptr<open> through = any_of(events.by);
+    // Without a lease, there is nothing to break.
+    bool are_examined = through != nullptr and is_cached(*through->file) and not events.are_lost;
+    if (are_examined) {
+        io::task<bool> examining = has_foreign_change(host, *through, events);
+        are_examined = not co_await std::move(examining);
+    }
+    if (not are_examined) {
+        // Some names were not examined, so that their states may be outdated.
+        host.directories.forget_states(events.directory);
+        break_directory_soon(host, events.directory, nullptr);
     }
     host.directories.end_examination(events.directory);
     if (host.directories.has_events()) examine_directories_soon(host);

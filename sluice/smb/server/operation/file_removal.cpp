@@ -31,7 +31,8 @@ namespace {
         const bool is_gone = not removed and removed.error() == std::errc::no_such_file_or_directory;
         if (not removed and not(is_gone and one != by.front())) status = status_of(removed.error());
     }
-    seen.end(status == nt_status::success, nullptr);
+    // The file of a stream keeps its name.
+    seen.end(status == nt_status::success, by.front()->node.get());
     return status;
 }
 

@@ -467,7 +467,7 @@ private:
         if (not names) return status_of(names.error());
         // A new name changes nothing in the directory of the old one.
         if (not wish_.makes_link) seen.begin(*one_->node);
-        seen.begin(found_.parent->key(), vfs::split_path(target_.path).name);
+        seen.begin_in(*found_.parent, vfs::split_path(target_.path).name);
         if (times.is_needed()) times.ask();
         const result<void> done =
             wish_.makes_link ? (*names)->link(target_.path, taken) : (*names)->rename(target_.path, taken);

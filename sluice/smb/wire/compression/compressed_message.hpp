@@ -31,6 +31,10 @@ public:
 
     [[nodiscard]] bool is_on() const noexcept { return count_ != 0; }
     [[nodiscard]] bool is_chained() const noexcept { return is_chained_; }
+    /// Returns whether compress_message() can do anything: runs alone need chained messages.
+    [[nodiscard]] bool can_compress() const noexcept {
+        return is_chained_ or preferred() != compression_algorithm::none;
+    }
     [[nodiscard]] bool contains(compression_algorithm algorithm) const noexcept;
     /// Returns the first algorithm that compresses any data, or `none`: only runs are compressed.
     [[nodiscard]] compression_algorithm preferred() const noexcept;

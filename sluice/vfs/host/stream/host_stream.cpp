@@ -12,6 +12,7 @@
 #include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_name.hpp"
+#include "sluice/vfs/host/host_node.hpp"
 #include "sluice/vfs/path.hpp"
 
 // Streams: how they are found, created, renamed and removed. host_stream_data.cpp has their data.
@@ -276,6 +277,10 @@ result<bool> host_stream::remove_large(std::string_view name) {
     const auto gone = (*found)->remove_every_spelling(name);
     if (gone and *gone) (*found)->remove_if_empty();
     return gone;
+}
+
+result<name_place> host_stream::place() noexcept {
+    return place_on_host(file_, file_);
 }
 
 result<void> host_stream::remove() noexcept {

@@ -91,6 +91,7 @@ public:
 
     [[nodiscard]] result<void> rename(std::string_view path, when_taken taken) noexcept override;
     void follow_stream_name(std::string_view name) noexcept override;
+    [[nodiscard]] result<name_place> place() noexcept override;
     [[nodiscard]] result<void> remove() noexcept override;
 
     [[nodiscard]] result<std::vector<stream_info>> streams() noexcept override;

@@ -137,7 +137,7 @@ struct basic_change {
     std::optional<vfs::metadata> left;
     own_change seen(r.host());
     const nt_status status = co_await r.call(one, [&] {
-        seen.begin(*one.node);
+        seen.begin(*one.node, one.shows_end.load(std::memory_order_relaxed));
         const nt_status done = carry_out(*one.node, wanted, after, change_time, left);
         seen.end(done == nt_status::success, one.node.get());
         return done;

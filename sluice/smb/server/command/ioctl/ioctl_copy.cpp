@@ -135,7 +135,7 @@ constexpr std::uint64_t offset_max = INT64_MAX;
                                    wire::copy_chunk chunk) noexcept {
     if (source->through != c.file->through or source->file == c.file->file) co_return false;
     if (&source->node->domain() != &c.file->node->domain()) co_return false;
-    const pending_write before_its_end(c.r.host(), c.file);
+    const pending_write before_its_end(c.r.host(), c.file, pending_write::shown::at_once);
     if (not before_its_end) co_return false;
     const nt_status cloned = co_await change_in_turn(c.r, *c.file, [&] {
         const auto from = vfs::data_of(*source->node);
@@ -256,7 +256,7 @@ namespace {
     const bool may_write =
         c.file->file->allows_write(*c.file, {.offset = asked.target_offset, .length = asked.byte_count});
     if (not may_read or not may_write) co_return nt_status::file_lock_conflict;
-    const pending_write before_its_end(c.r.host(), c.file);
+    const pending_write before_its_end(c.r.host(), c.file, pending_write::shown::at_once);
     if (not before_its_end) co_return nt_status::file_closed;
     co_return co_await change_in_turn(c.r, *c.file,
                                       [&] { return share_blocks(*source->node, *c.file->node, asked); });

@@ -33,7 +33,7 @@ constexpr std::size_t ranges_max = 4096;
     if (range.length == 0) co_return nt_status::success;
     if (not of.file->allows_write(of, {.offset = range.offset, .length = range.length}))
         co_return nt_status::file_lock_conflict;
-    const pending_write before_its_end(c.r.host(), c.file);
+    const pending_write before_its_end(c.r.host(), c.file, pending_write::shown::at_once);
     if (not before_its_end) co_return nt_status::file_closed;
     co_return co_await change_in_turn(c.r, of, [&] {
         const auto data = vfs::data_of(*of.node);

@@ -55,12 +55,16 @@ constexpr std::size_t buffer_bytes_max = 8 + wire::reparse_data_bytes_max;
         if (file.opens(held).size() != 1 or files.has_open_streams(held, file))
             co_return nt_status::sharing_violation;
     }
+    own_change seen(r.host());
     const nt_status made = co_await call_in_turn(r, *c.file, [&] {
         const auto attached = vfs::attached_of(node);
         if (not attached) return status_of(attached.error());
+        seen.begin(node);
         const result<void> done = (*attached)->become_link(target);
+        seen.end(done.has_value(), &node);
         return done ? nt_status::success : status_of(done.error());
     });
+    if (made == nt_status::success) seen.break_leases(*c.file);
     const file_section held(file);
     files.change_key(held, file, node.key());
     co_return made;
