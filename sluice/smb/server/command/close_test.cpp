@@ -35,6 +35,26 @@ TEST_F(close_command, reports_no_status_of_a_file_that_it_has_removed) {
     EXPECT_EQ(reply.information.creation_time, wire::filetime{});
 }
 
+// [MS-FSA] 2.1.5.5. Microsoft's DirectoryLeasing_BreakHandleCachingByParentRenamed.
+TEST_F(close_command, leaves_a_directory_with_entries_despite_delete_on_close) {
+    auto doomed = compliant_client::for_everything();
+    doomed.options = wire::create_options::directory_file | wire::create_options::delete_on_close;
+    const wire::file_id directory = client().create("d", doomed).file;
+    EXPECT_EQ(close(open_for(wire::file_all_access, "d\\f")), nt_status::success);
+    EXPECT_EQ(close(directory), nt_status::success);
+    EXPECT_EQ(close(open_for(wire::file_all_access, "d\\f")), nt_status::success);
+}
+
+TEST_F(close_command, reports_a_directory_that_another_program_has_filled_since_it_was_marked) {
+    const wire::file_id directory = open_directory("d");
+    ASSERT_EQ(set_information(directory, wire::file_information_class::disposition,
+                              wire::disposition_information{.delete_on_close = true}),
+              nt_status::success);
+    vfs::volume& volume = server_of_test().context().find_share("files")->volume();
+    ASSERT_TRUE(volume.create("d/f", vfs::creation_request{}));
+    EXPECT_EQ(close(directory), nt_status::directory_not_empty);
+}
+
 TEST_F(close_command, reports_no_status_unless_asked) {
     const auto said =
         client().call(command::close, wire::close_args{.file = open_for(wire::file_all_access)});

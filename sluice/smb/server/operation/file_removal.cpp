@@ -91,7 +91,15 @@ public:
         const file_section held(*file_);
         removers by = file_->take_removers(held);
         if (file_->protocol(held).phase() != delete_phase::removing) unused = std::exchange(by, {});
+        is_of_closes_ =
+            std::ranges::all_of(by, [&](const auto& one) { return one->in_file(held).deletes_on_close; });
         return by;
+    }
+    /// The reply to the client that has caused the removal. FILE_DELETE_ON_CLOSE leaves a directory
+    /// that has entries, without an error, [MS-FSA] 2.1.5.5. A disposition has found it empty before.
+    [[nodiscard]] nt_status reply_for(nt_status of_removal) const noexcept {
+        const bool is_left = is_of_closes_ and of_removal == nt_status::directory_not_empty;
+        return is_left ? nt_status::success : of_removal;
     }
     /// The names are gone, or not. Without this, nothing was removed.
     void end(const removers& by, nt_status status, own_change& seen) noexcept {
@@ -132,6 +140,7 @@ private:
     one_shot_event<nt_status> granted_;
     name_right right_;
     std::optional<exclusive_claim> alone_;  // under the mutex of the file
+    bool is_of_closes_ = false;             // all names go because of FILE_DELETE_ON_CLOSE
 };
 
 // Removes the file on the loop, if its domain is inline and no rename or other server delays it.
@@ -143,7 +152,7 @@ private:
     own_change seen(host);
     const nt_status status = remove_names_inline(by, seen);
     one.end(by, status, seen);
-    return status;
+    return one.reply_for(status);
 }
 
 // The file stays while other servers have it open; this checks again until they have closed it, or
@@ -174,7 +183,7 @@ private:
     const nt_status status =
         co_await within_work(domain.run(loop, [&] { return remove_names(by, seen); }, waits));
     one.end(by, status, seen);
-    co_return status;
+    co_return one.reply_for(status);
 }
 
 [[nodiscard]] io::task<void> remove_and_notify(server_context& host, std::unique_ptr<removal> one,
