@@ -74,8 +74,8 @@ class Counting(unittest.TestCase):
                          ["failed: io file.opens\n    it did not", "failed: tidy, without a failing case"])
 
 
-def run_stage(name, fails=None):
-    """Returns the commands and the last line of a stage whose commands do nothing; `fails` is a word of one that fails."""
+def run_stages(*names, fails=None):
+    """Returns the commands, the lines and the count of stages whose commands do nothing; `fails` is a word of one that fails."""
     commands = []
 
     def run(*command):
@@ -85,23 +85,37 @@ def run_stage(name, fails=None):
     said = io.StringIO()
     with tempfile.TemporaryDirectory() as directory, mock.patch.object(tool, "ROOT", pathlib.Path(directory)), \
             mock.patch.object(tool, "run", run), contextlib.redirect_stdout(said):
-        count = tool.run_stage(name)
-    return commands, said.getvalue().splitlines()[-1], count
+        count = tool.run_stages(names)
+    return commands, said.getvalue().splitlines(), count
 
 
 class Stages(unittest.TestCase):
     def test_a_stage_builds_its_target_runs_its_test_preset_and_says_how_long_both_took(self):
-        commands, line, count = run_stage("release-rest")
+        commands, lines, count = run_stages("release-rest")
         self.assertEqual(commands[1], ("cmake", "--build", "--preset", "release", "--target", "all"))
         self.assertEqual(commands[2][:3], ("ctest", "--preset", "release-rest"))
-        self.assertRegex(line, r"^== release-rest: built in \d+ s, tested in \d+ s$")
+        self.assertRegex(lines[-1], r"^== release-rest: built in \d+ s, tested in \d+ s$")
         self.assertEqual(count, tool.Count())
 
     def test_a_build_that_failed_is_a_failure_and_its_tests_do_not_run(self):
-        commands, line, count = run_stage("asan", fails="--build")
+        commands, lines, count = run_stages("asan", fails="--build")
         self.assertEqual(len(commands), 2)
-        self.assertRegex(line, r"^== asan: the build failed after \d+ s$")
+        self.assertRegex(lines[-1], r"^== asan: the build failed after \d+ s$")
         self.assertEqual(count.failures, ["failed: the build of asan"])
+
+    def test_a_stage_is_built_at_the_lowest_priority_while_the_one_before_is_tested(self):
+        commands, lines, _ = run_stages("release", "asan")
+        self.assertIn(("nice", "-n", "19", "cmake", "--build", "--preset", "asan", "--target", "all_tests"), commands)
+        self.assertRegex(lines[-1], r"^== asan: built in")
+
+    def test_a_stage_is_not_built_while_programs_of_its_directory_are_tested(self):
+        commands, _, _ = run_stages("release", "release-rest")
+        self.assertEqual([command[0] for command in commands], ["cmake", "cmake", "ctest", "cmake", "cmake", "ctest"])
+
+    def test_a_stage_runs_even_if_the_build_of_the_one_before_failed(self):
+        _, lines, count = run_stages("release", "asan", fails="release_tests")
+        self.assertEqual(count.failures, ["failed: the build of release"])
+        self.assertRegex(lines[-1], r"^== asan: built in")
 
     def test_each_has_a_test_preset_of_its_build(self):
         presets = {preset["name"]: preset
