@@ -63,6 +63,7 @@ private:
 };
 
 constexpr std::size_t file_bytes = 1U << 20;
+constexpr int runs_until_warm = 8;
 
 // Transfers pieces of the file concurrently, so that they wait for one another, for credits and for
 // the kernel.
@@ -101,10 +102,14 @@ io::task<void> measure(connection& over, io::io_multiplexer& loop) {
                                      .disposition = smb::wire::create_disposition::open_if});
     const auto file = co_await std::move(opening);
     for (const std::size_t piece_bytes : {4096U, 65536U}) {
-        auto warming = allocations_of(20, loop, **file, piece_bytes);
-        (void)co_await std::move(warming);
-        auto counting = allocations_of(20, loop, **file, piece_bytes);
-        EXPECT_EQ(co_await std::move(counting), 0U) << piece_bytes;
+        // How many transfers are in progress at once depends on the scheduler: warm is a client that
+        // has had as many before.
+        std::uint64_t made = 1;
+        for (int runs = 0; made != 0 and runs != runs_until_warm; ++runs) {
+            auto counting = allocations_of(20, loop, **file, piece_bytes);
+            made = co_await std::move(counting);
+        }
+        EXPECT_EQ(made, 0U) << piece_bytes;
     }
 }
 
