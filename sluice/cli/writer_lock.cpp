@@ -17,7 +17,7 @@ using namespace sluice::fsmutex;
     const auto all = mutex.list();
     if (not all) return "another process";
     for (const listed_request& each : *all) {
-        if (each.what != listed_request::standing::holds) continue;
+        if (each.what != listed_request::state::holds) continue;
         const auto seconds = std::chrono::floor<std::chrono::seconds>(each.since);
         return fmt::format("process {} on {} since {}Z", each.process_id, terminal_text(each.host),
                            utc_text(iso_seconds, std::chrono::system_clock::to_time_t(seconds)));

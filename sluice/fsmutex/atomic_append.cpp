@@ -485,7 +485,7 @@ result<std::vector<listed_request>> atomic_append::list() noexcept {
                                                              queue_bytes::of_request(each.id), kind::shared);
                 if (not is_alive) return failure(is_alive.error());
                 listed_request& fresh = found.emplace_back();
-                fresh.what = *is_alive ? listed_request::standing::holds : listed_request::standing::died;
+                fresh.what = *is_alive ? listed_request::state::holds : listed_request::state::died;
                 fresh.process_id = each.process_id;
                 fresh.host = each.host_name();
                 fresh.since = clock_source::utc_time(std::chrono::seconds(file_->created_s()) +
@@ -497,12 +497,12 @@ result<std::vector<listed_request>> atomic_append::list() noexcept {
         }
         // After a live process with an earlier conflicting request: it waits.
         for (auto one = found.begin(); one != found.end(); ++one)
-            if (one->what == listed_request::standing::holds and
+            if (one->what == listed_request::state::holds and
                 std::any_of(found.begin(), one, [&](const listed_request& earlier) {
-                    return earlier.what != listed_request::standing::died and
+                    return earlier.what != listed_request::state::died and
                            conflict(earlier.entities, one->entities);
                 }))
-                one->what = listed_request::standing::waits;
+                one->what = listed_request::state::waits;
         return found;
     } catch (const std::bad_alloc&) {
         return failure({ENOMEM, "list the holders"});

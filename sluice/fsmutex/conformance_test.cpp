@@ -288,7 +288,7 @@ TEST_P(every_mutex, lists_holders_waiters_and_dead_requests) {
     const auto of_dead = static_cast<std::uint32_t>(dead.id());
     dead.stop();
     process waiter([&] { (void)open()->lock(std::vector{entity(2), entity(1)}); });
-    using standing = listed_request::standing;
+    using state = listed_request::state;
     std::vector<listed_request> seen;
     const std::size_t expected = mutex->has_shared_mode() ? 3 : 2;  // files do not list waiters
     ASSERT_TRUE(eventually([&] {
@@ -297,17 +297,17 @@ TEST_P(every_mutex, lists_holders_waiters_and_dead_requests) {
     }));
     ASSERT_EQ(seen.size(), expected);
     std::sort(seen.begin(), seen.end(), [](const auto& a, const auto& b) { return a.what < b.what; });
-    EXPECT_EQ(seen.front().what, standing::holds);
+    EXPECT_EQ(seen.front().what, state::holds);
     EXPECT_EQ(seen.front().process_id, static_cast<std::uint32_t>(::getpid()));
     EXPECT_FALSE(seen.front().host.empty());
     EXPECT_GE(seen.front().since, before);
     EXPECT_LE(seen.front().since, std::chrono::system_clock::now() + 1s);
-    EXPECT_EQ(seen.back().what, standing::died);
+    EXPECT_EQ(seen.back().what, state::died);
     EXPECT_EQ(seen.back().entities, std::vector{entity(7)});
     if (tested().name != "memory_map") EXPECT_EQ(seen.back().process_id, of_dead);
     if (not mutex->has_shared_mode()) return;
     EXPECT_EQ(seen.front().entities, wanted);
-    EXPECT_EQ(seen[1].what, standing::waits);
+    EXPECT_EQ(seen[1].what, state::waits);
     EXPECT_EQ(seen[1].process_id, static_cast<std::uint32_t>(waiter.id()));
     EXPECT_EQ(seen[1].entities, wanted);
 }

@@ -12,7 +12,7 @@
 
 #include "sluice/fsmutex/process/kernel_lock.hpp"
 #include "sluice/fsmutex/process/process_identity.hpp"
-#include "sluice/io/call/checked_moved.hpp"
+#include "sluice/io/call/checked_byte_count.hpp"
 #include "sluice/io/path/volume_status.hpp"
 
 namespace sluice::fsmutex {
@@ -55,7 +55,8 @@ struct record {
 
 // Returns the number of bytes, or -1 with errno.
 ssize_t read_record(int descriptor, record& into) noexcept {
-    return io::checked_moved(::pread(descriptor, into.text.data(), into.text.size(), 0), into.text.size());
+    return io::checked_byte_count(::pread(descriptor, into.text.data(), into.text.size(), 0),
+                                  into.text.size());
 }
 
 record record_of(const process_identity& who) noexcept {
@@ -457,7 +458,7 @@ std::optional<listed_request> listed(int directory, const char* name) {
     if (got <= 0 or not is_alive) return std::nullopt;
     const std::string_view text(found.text.data(), static_cast<std::size_t>(got));
     listed_request seen;
-    seen.what = *is_alive ? listed_request::standing::holds : listed_request::standing::died;
+    seen.what = *is_alive ? listed_request::state::holds : listed_request::state::died;
     const std::string_view id = field_of(text, "\npid ");
     (void)std::from_chars(id.data(), id.data() + id.size(), seen.process_id);
     seen.host = field_of(text, "host ");

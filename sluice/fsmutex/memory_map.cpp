@@ -44,9 +44,9 @@ std::uint32_t falls_asleep(std::atomic<std::uint32_t>& state) noexcept {
     return seen;
 }
 
-listed_request::standing standing_of(std::uint32_t state) noexcept {
-    if (state == mapped::abandoned) return listed_request::standing::died;
-    return state == mapped::granted ? listed_request::standing::holds : listed_request::standing::waits;
+listed_request::state listed_state_of(std::uint32_t state) noexcept {
+    if (state == mapped::abandoned) return listed_request::state::died;
+    return state == mapped::granted ? listed_request::state::holds : listed_request::state::waits;
 }
 
 // In a ticket, `place` is the number of the request. `mark` is twice its arrival, and one more once
@@ -217,7 +217,7 @@ result<std::vector<listed_request>> memory_map::list() noexcept {
         queue.for_each([&](std::uint32_t number) {
             const mapped::request& one = queue.request_at(number);
             listed_request seen;
-            seen.what = standing_of(one.state.load(std::memory_order_relaxed));
+            seen.what = listed_state_of(one.state.load(std::memory_order_relaxed));
             seen.process_id = file_->process_of(mapped::read_once(one.instance));
             seen.since = clock_source::utc_time(std::chrono::nanoseconds(one.since_ns));
             found.emplace_back(one.arrival.load(std::memory_order_relaxed), std::move(seen));

@@ -39,12 +39,12 @@ struct dependencies {
 
 /// A request as other processes see it.
 struct listed_request {
-    enum class standing : unsigned char {
+    enum class state : unsigned char {
         holds,
         waits,
         died,  ///< reported to the next holder
     };
-    standing what = standing::holds;
+    state what = state::holds;
     std::uint32_t process_id = 0;  // in its own namespace; 0: unknown
     std::string host;
     clock_source::utc_time since{};  // the time of the request

@@ -61,11 +61,11 @@ public:
     }
     void keep_access_time(bool keeps) noexcept override { underlying_->data()->keep_access_time(keeps); }
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
-                                                        io::call_withdrawal* by) noexcept override {
+                                                        io::call_cancellation* by) noexcept override {
         return underlying_->data()->co_read(into, offset, by);
     }
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
-                                                  io::call_withdrawal* by) noexcept override {
+                                                  io::call_cancellation* by) noexcept override {
         node_data& data = *underlying_->data();
         io::file_handle* const file = data.host_file();
         if (file == nullptr and not data.is_written_here()) return data.co_write(from, offset, by);
@@ -78,7 +78,7 @@ public:
     [[nodiscard]] bool is_written_here() const noexcept override {
         return underlying_->data()->is_written_here();
     }
-    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override {
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_cancellation* by) noexcept override {
         return underlying_->co_flush(by);
     }
     [[nodiscard]] io::file_handle* host_file() noexcept override { return underlying_->data()->host_file(); }
@@ -204,7 +204,7 @@ private:
     [[nodiscard]] io::task<result<void>> co_write_as_account(io::file_handle* file,
                                                              std::span<const std::byte> from,
                                                              std::uint64_t offset,
-                                                             io::call_withdrawal* by) noexcept {
+                                                             io::call_cancellation* by) noexcept {
         io::io_multiplexer* const loop = io::io_multiplexer::running_here();
         // A small stream may grow out of its attribute, and wait for a device.
         const bool may_wait = file == nullptr and not transfers_at_once();

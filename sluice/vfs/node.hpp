@@ -65,9 +65,9 @@ public:
     /// the volume cannot store one. Blocks: for the file system.
     [[nodiscard]] virtual result<void> change(const metadata_change& wanted) noexcept = 0;
     /// Makes the data and the metadata durable, and the names in a directory. `by`, which may be
-    /// null, can withdraw a call that still waits for a worker. Errors: ECANCELED if the call was
-    /// withdrawn. Suspends. Allocates: the coroutine.
-    [[nodiscard]] virtual io::task<result<void>> co_flush(io::call_withdrawal* by = nullptr) noexcept = 0;
+    /// null, can cancel a call that still waits for a worker. Errors: ECANCELED if the call was
+    /// cancelled. Suspends. Allocates: the coroutine.
+    [[nodiscard]] virtual io::task<result<void>> co_flush(io::call_cancellation* by = nullptr) noexcept = 0;
 
     /// Returns a part; null if the node does not have it. Every node has names(). The parts of a
     /// node are fixed when it is found, so any thread may call these at any time. After

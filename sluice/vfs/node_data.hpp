@@ -20,7 +20,7 @@ struct data_access {
 /// The data of a file or a stream: a part of a node. Offsets and lengths are in bytes.
 ///
 /// Transfers and changes fail with EBADF before open_data has granted the access they need. `by`,
-/// which may be null, can withdraw a transfer that still waits for a worker. The transfer then
+/// which may be null, can cancel a transfer that still waits for a worker. The transfer then
 /// fails with ECANCELED.
 /// Thread safety, Blocks: as node.
 class node_data {
@@ -46,12 +46,12 @@ public:
     /// Reads at `offset`. Returns fewer bytes than requested, or none, only at the end of the file.
     /// Errors: EBADF, ECANCELED. Suspends. Allocates: the coroutine.
     [[nodiscard]] virtual io::task<result<std::size_t>> co_read(
-        std::span<std::byte> into, std::uint64_t offset, io::call_withdrawal* by = nullptr) noexcept = 0;
+        std::span<std::byte> into, std::uint64_t offset, io::call_cancellation* by = nullptr) noexcept = 0;
     /// Writes all bytes at `offset` and extends the file if necessary. Errors: EBADF, ECANCELED,
     /// ENOSPC, EFBIG. Suspends. Allocates: the coroutine.
     [[nodiscard]] virtual io::task<result<void>> co_write(std::span<const std::byte> from,
                                                           std::uint64_t offset,
-                                                          io::call_withdrawal* by = nullptr) noexcept = 0;
+                                                          io::call_cancellation* by = nullptr) noexcept = 0;
 
     /// Writes as co_write, but on the calling thread, with its identity: for a caller that acts for
     /// an account. By default EOPNOTSUPP, where is_written_here() is false. Blocks: for the file

@@ -72,7 +72,7 @@ private:
             if (ended == command_) {
                 has_exited_ = true;
                 outcome_ = outcome_of(status);
-                outcome_.was_lock_damaged = not lock_.is_sound();
+                outcome_.was_lock_damaged = not lock_.is_intact();
             }
             const bool is_over = ended < 0 or (has_exited_ and until_ == hold_until::command_exits);
             if (is_over) return end();

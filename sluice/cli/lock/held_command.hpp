@@ -26,15 +26,15 @@ enum class hold_until : bool {
 
 /// The lock of a holder.
 struct held_lock {
-    std::function<bool()> is_sound;  ///< returns whether no sign was found that another process
-                                     ///< holds it as well
-    std::function<void()> release;   ///< called once, when the lock is no longer needed
+    std::function<bool()> is_intact;  ///< returns whether no sign was found that another process
+                                      ///< holds it as well
+    std::function<void()> release;    ///< called once, when the lock is no longer needed
 };
 
 /// In the holder process: runs the command, forwards signals to it, and releases the lock when it
 /// is no longer needed. Returns the outcome of the command if no descendant is left by then;
 /// otherwise it reports the outcome at once, and ends the process after the last descendant has
-/// exited. The outcome includes whether the lock was sound when the command exited.
+/// exited. The outcome includes whether the lock was intact when the command exited.
 ///
 /// Blocks all signals except those that it forwards, and SIGBUS, which a mapped lock file needs.
 /// Detaches itself from the caller's standard streams and other descriptors as soon as the command

@@ -21,13 +21,13 @@ using namespace sluice::fsmutex;
     return static_cast<int>(status_of_open(why));
 }
 
-[[nodiscard]] std::string text_of(listed_request::standing what) {
+[[nodiscard]] std::string text_of(listed_request::state what) {
     switch (what) {
-        case listed_request::standing::holds:
+        case listed_request::state::holds:
             return "holds";
-        case listed_request::standing::waits:
+        case listed_request::state::waits:
             return "waits";
-        case listed_request::standing::died:
+        case listed_request::state::died:
             return "died";
     }
     return "";

@@ -97,7 +97,7 @@ void report_grant(const lock_options& options, const stopwatch& since, bool owne
     command.foreign = foreign;
     const bool ends_with_command = options.closes or options.releases_on_exit;
     return run_held(command, ends_with_command ? hold_until::command_exits : hold_until::descendants_exit,
-                    held_lock{.is_sound = [&session] { return session.is_sound(); },
+                    held_lock{.is_intact = [&session] { return session.is_intact(); },
                               .release = [&session] { session.release(); }},
                     report);
 }

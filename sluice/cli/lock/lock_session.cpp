@@ -247,7 +247,7 @@ void lock_session::release() noexcept {
         // flock(1) does not detect that the file it waited for lost its name.
         if (not inherited_->is_of_whole_file()) inherited_->allow_removal();
     }
-    if (held_) (void)held_->unlock();  // damage was reported by is_sound()
+    if (held_) (void)held_->unlock();  // damage was reported by is_intact()
     held_.reset();
     mutex_.reset();
     inherited_.reset();

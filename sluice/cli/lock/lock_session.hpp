@@ -38,7 +38,7 @@ public:
     /// Returns the descriptors by which another process keeps the lock without this one.
     [[nodiscard]] std::vector<int> inheritable() const;
     /// Returns whether no sign was found that another process may hold the lock as well.
-    [[nodiscard]] bool is_sound() const noexcept { return not held_ or held_->check().has_value(); }
+    [[nodiscard]] bool is_intact() const noexcept { return not held_ or held_->check().has_value(); }
     /// Releases the lock for all processes.
     void release() noexcept;
 

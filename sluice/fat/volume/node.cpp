@@ -113,7 +113,7 @@ result<vfs::host_runs> node::pin_extents(io::extent_pair range, std::size_t runs
 
 // Runs a call that may wait on a thread, so that no loop waits for it.
 template <class Call>
-io::task<std::invoke_result_t<Call&>> node::on_thread(Call call, io::call_withdrawal* by) noexcept {
+io::task<std::invoke_result_t<Call&>> node::on_thread(Call call, io::call_cancellation* by) noexcept {
     if (not domain().is_inline())
         co_return co_await domain().offload(vfs::loop_here(around_.loops), by, std::move(call));
     if (around_.threads == nullptr) co_return call();
@@ -121,7 +121,7 @@ io::task<std::invoke_result_t<Call&>> node::on_thread(Call call, io::call_withdr
 }
 
 io::task<result<std::size_t>> node::co_read(std::span<std::byte> into, std::uint64_t offset,
-                                            io::call_withdrawal* by) noexcept {
+                                            io::call_cancellation* by) noexcept {
     if (const auto may = may_use(granted_.can_read()); not may) co_return failure(may.error());
     run_list::hint hint;
     const auto waiting = [&] { return system_.read(*inode_, hint, into, offset); };
@@ -178,7 +178,7 @@ result<void> node::write_at_once(std::span<const std::byte> from, std::uint64_t 
 }
 
 io::task<result<void>> node::co_write(std::span<const std::byte> from, std::uint64_t offset,
-                                      io::call_withdrawal* by) noexcept {
+                                      io::call_cancellation* by) noexcept {
     if (const auto may = may_use(granted_.can_write()); not may) co_return may;
     result<void> done = domain().is_inline() ? write_at_once(from, offset) : failure({EAGAIN, "write"});
     if (done and system_.is_commit_due() and not around_.is_committing.exchange(true)) {
@@ -195,7 +195,7 @@ io::task<result<void>> node::co_write(std::span<const std::byte> from, std::uint
     co_return done;
 }
 
-io::task<result<void>> node::co_flush(io::call_withdrawal* by) noexcept {
+io::task<result<void>> node::co_flush(io::call_cancellation* by) noexcept {
     io::task<result<void>> flushing = on_thread([&] { return system_.flush(*inode_); }, by);
     co_return co_await std::move(flushing);
 }

@@ -61,7 +61,7 @@ public:
 
     [[nodiscard]] result<vfs::metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const vfs::metadata_change& wanted) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_cancellation* by) noexcept override;
     [[nodiscard]] vfs::node_data* data() noexcept override { return inode_->is_directory ? nullptr : this; }
     [[nodiscard]] vfs::node_names* names() noexcept override { return this; }
     [[nodiscard]] vfs::node_attached* attached() noexcept override { return nullptr; }
@@ -75,9 +75,9 @@ public:
     [[nodiscard]] result<vfs::host_runs> pin_extents(io::extent_pair range,
                                                      std::size_t runs_max) noexcept override;
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
-                                                        io::call_withdrawal* by) noexcept override;
+                                                        io::call_cancellation* by) noexcept override;
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
-                                                  io::call_withdrawal* by) noexcept override;
+                                                  io::call_cancellation* by) noexcept override;
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
@@ -109,7 +109,7 @@ private:
     [[nodiscard]] result<void> write_at_once(std::span<const std::byte> from, std::uint64_t offset) noexcept;
     template <class Call>
     [[nodiscard]] io::task<std::invoke_result_t<Call&>> on_thread(Call call,
-                                                                  io::call_withdrawal* by) noexcept;
+                                                                  io::call_cancellation* by) noexcept;
     result<void> recorded(result<void> done, vfs::change_kind what);
 
     volume_context& around_;

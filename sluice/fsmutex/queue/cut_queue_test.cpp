@@ -173,9 +173,9 @@ TEST_F(a_cut_queue_file, crashes_no_user_at_any_time_of_truncation) {
             while (rounds_left-- > 0) {
                 auto mutex = try_to_open();
                 if (not mutex and mutex.error() != damaged) fail_child(mutex.error().message().c_str());
-                for (bool is_sound = mutex.has_value(); is_sound and rounds_left > 0; --rounds_left) {
+                for (bool is_intact = mutex.has_value(); is_intact and rounds_left > 0; --rounds_left) {
                     const auto held = (*mutex)->lock(entity(1));
-                    is_sound = held.has_value();
+                    is_intact = held.has_value();
                     if (not held and held.error() != damaged) fail_child(held.error().message().c_str());
                 }
             }

@@ -15,7 +15,7 @@
 
 #include "sluice/fsmutex/cpu_relax.hpp"
 #include "sluice/fsmutex/process/kernel_lock.hpp"
-#include "sluice/io/call/checked_moved.hpp"
+#include "sluice/io/call/checked_byte_count.hpp"
 #include "sluice/io/path/fs_location.hpp"
 #include "sluice/io/path/volume_status.hpp"
 
@@ -66,7 +66,7 @@ result<bool> is_nothing_but_zeros(int descriptor) noexcept {
     std::array<char, 4096> page{};
     for (off_t offset = 0;;) {
         const ssize_t got =
-            io::checked_moved(::pread(descriptor, page.data(), page.size(), offset), page.size());
+            io::checked_byte_count(::pread(descriptor, page.data(), page.size(), offset), page.size());
         if (got < 0 and errno == EINTR) continue;
         if (got < 0) return failure(error::last("read a mutex file", descriptor));
         if (got == 0) return true;
@@ -165,9 +165,9 @@ result<void> mapped_file::prepare(const process_identity& self) noexcept {
     if (got != 0 and (got < identity_bytes or (first.version != mapped::version_1 and first.version != 0)))
         return failure({EBADMSG, "open a file that is not a mapped mutex of this version", descriptor});
     const std::string_view boot(first.boot_id.data(), self.boot().size());
-    const bool is_sound =
+    const bool is_intact =
         first.is_damaged == 0 and status.st_size >= static_cast<off_t>(sizeof(mapped::memory));
-    if (first.version == mapped::version_1 and boot == self.boot() and is_sound) return {};
+    if (first.version == mapped::version_1 and boot == self.boot() and is_intact) return {};
 
     // A file of an earlier boot has no users. The users of a damaged one must close it first.
     const int code = kernel_lock::try_lock(descriptor, in_use_byte, kind::exclusive);
@@ -293,7 +293,7 @@ bool mapped_file::is_latch_word(std::uint32_t word) noexcept {
     return word < latch_sleepers and place != 0 and place <= mapped::instances_max;
 }
 
-result<void> mapped_file::unlock_slow_path(bool is_sound) noexcept {
+result<void> mapped_file::unlock_slow_path(bool is_intact) noexcept {
     std::uint32_t seen = memory_->latch.load(std::memory_order_relaxed);
     while ((seen & ~latch_sleepers) == latch_word_) {
         // release: pairs with the acquire of the next lock().
@@ -302,7 +302,7 @@ result<void> mapped_file::unlock_slow_path(bool is_sound) noexcept {
             continue;
         if ((seen & latch_sleepers) != 0)
             (void)::syscall(SYS_futex, &memory_->latch, FUTEX_WAKE, 1, nullptr, nullptr, 0);
-        if (is_sound) return {};
+        if (is_intact) return {};
         break;
     }
     // Also if another process has acquired the latch that this one holds.

@@ -63,13 +63,13 @@ public:
     [[nodiscard]] result<void> unlock(const mapped_queue& used) noexcept {
         // A fault is noted before this: otherwise the compiler may access the queue later.
         std::atomic_signal_fence(std::memory_order_seq_cst);
-        const bool is_sound = not used.is_damaged() and not is_damaged();
+        const bool is_intact = not used.is_damaged() and not is_damaged();
         std::uint32_t seen = latch_word_;
         // release: pairs with the acquire of the next lock().
-        if (is_sound and memory_->latch.compare_exchange_strong(seen, 0, std::memory_order_release,
-                                                                std::memory_order_relaxed)) [[likely]]
+        if (is_intact and memory_->latch.compare_exchange_strong(seen, 0, std::memory_order_release,
+                                                                 std::memory_order_relaxed)) [[likely]]
             return {};
-        return unlock_slow_path(is_sound);
+        return unlock_slow_path(is_intact);
     }
 
     /// Returns whether a user has found damage. Complexity: one load.
@@ -103,7 +103,7 @@ private:
     [[nodiscard]] bool is_dead(std::uint32_t other) const noexcept;
     [[nodiscard]] bool has_holder_died(std::uint32_t latch_word) const noexcept;
     [[nodiscard]] result<void> lock_slow_path() noexcept;
-    [[nodiscard]] result<void> unlock_slow_path(bool is_sound) noexcept;
+    [[nodiscard]] result<void> unlock_slow_path(bool is_intact) noexcept;
     [[nodiscard]] result<void> take_over_latch() noexcept;
     [[nodiscard]] static bool is_latch_word(std::uint32_t word) noexcept;
     void remove_if_unused() noexcept;

@@ -9,7 +9,7 @@
 #include <new>
 
 #include "sluice/fsmutex/process/descriptor_pool.hpp"
-#include "sluice/io/call/checked_moved.hpp"
+#include "sluice/io/call/checked_byte_count.hpp"
 #include "sluice/io/path/fs_location.hpp"
 #include "sluice/io/path/volume_status.hpp"
 
@@ -26,7 +26,7 @@ constexpr std::uint64_t stale_opens_max = 200;  // with those pauses, more than 
 
 result<void> write_all(int descriptor, std::span<const std::byte> bytes, std::uint64_t offset) noexcept {
     while (not bytes.empty()) {
-        const ssize_t written = io::checked_moved(
+        const ssize_t written = io::checked_byte_count(
             ::pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset)), bytes.size());
         if (written < 0 and errno == EINTR) continue;
         if (written < 0) return failure(error::last("write a mutex file", descriptor));
@@ -42,7 +42,7 @@ result<bytes_view> read_all(int descriptor, std::span<std::byte> into, std::uint
     std::size_t done = 0;
     while (done != into.size()) {
         const auto rest = into.subspan(done);
-        const ssize_t got = io::checked_moved(
+        const ssize_t got = io::checked_byte_count(
             ::pread(descriptor, rest.data(), rest.size(), static_cast<off_t>(offset + done)), rest.size());
         if (got < 0 and errno == EINTR) continue;
         if (got < 0) return failure(error::last("read a mutex file", descriptor));

@@ -12,7 +12,7 @@
 #include <limits>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/call/checked_moved.hpp"
+#include "sluice/io/call/checked_byte_count.hpp"
 #include "sluice/io/call/limits.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"
 #include "sluice/io/call/socket_call.hpp"
@@ -59,9 +59,9 @@ ssize_t call_splice(const native_handle& from, extent_type from_offset, const na
                     extent_type to_offset, std::size_t bytes, unsigned flags = splice_flags) noexcept {
     auto in = static_cast<off64_t>(from_offset);
     auto out = static_cast<off64_t>(to_offset);
-    return checked_moved(::splice(from.descriptor, is_file(from) ? &in : nullptr, to.descriptor,
-                                  is_file(to) ? &out : nullptr, bytes, flags),
-                         bytes);
+    return checked_byte_count(::splice(from.descriptor, is_file(from) ? &in : nullptr, to.descriptor,
+                                       is_file(to) ? &out : nullptr, bytes, flags),
+                              bytes);
 }
 
 // Writes memory to the target's stream.
@@ -76,7 +76,7 @@ ssize_t store(const native_handle& to, extent_type offset, bytes_type bytes) noe
     std::size_t stored = 0;
     while (stored < bytes.size()) {
         const bytes_type left = bytes.subspan(stored);
-        const ssize_t done = checked_moved(
+        const ssize_t done = checked_byte_count(
             ::pwrite(to.descriptor, left.data(), left.size(), static_cast<off_t>(offset + stored)),
             left.size());
         if (done < 0 and errno == EINTR) continue;
@@ -93,7 +93,7 @@ ssize_t copy_from_file(splice_transfer& t, std::size_t bytes) noexcept {
     copy_buffer memory;
     const std::size_t step = std::min(bytes, memory.size());
     const auto at = static_cast<off_t>(t.from_offset + t.payload());
-    const ssize_t got = checked_moved(::pread(t.from.descriptor, memory.data(), step, at), step);
+    const ssize_t got = checked_byte_count(::pread(t.from.descriptor, memory.data(), step, at), step);
     if (got <= 0) return got;
     // Bytes that are not written now are read again.
     const auto piece = std::span(memory).first(static_cast<std::size_t>(got));
@@ -185,7 +185,7 @@ ssize_t move_piece(splice_transfer& t, std::size_t bytes) noexcept {
         if (not is_socket(t.to)) return call_splice(t.from, t.from_offset + t.payload(), t.to, 0, bytes);
         if (t.through != nullptr) return send_through(t, bytes);
         auto at = static_cast<off_t>(t.from_offset + t.payload());
-        return checked_moved(::sendfile(t.to.descriptor, t.from.descriptor, &at, bytes), bytes);
+        return checked_byte_count(::sendfile(t.to.descriptor, t.from.descriptor, &at, bytes), bytes);
     }
     if (is_file(t.to)) {
         if (t.copies) return copy_to_file(t, bytes);

@@ -10,7 +10,7 @@
 #include <cerrno>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/call/checked_moved.hpp"
+#include "sluice/io/call/checked_byte_count.hpp"
 #include "sluice/io/call/limits.hpp"
 
 namespace sluice::io {
@@ -98,7 +98,7 @@ ssize_t call_for(const native_handle& native, direction which, std::span<const b
 std::ptrdiff_t transfer_call(const native_handle& native, direction which, std::span<const buffer> pieces,
                              extent_type offset, wait waits) noexcept {
     ENSURE(pieces.size() <= limits::pieces_per_call_max, "more pieces than a system call takes");
-    return checked_moved(call_for(native, which, pieces, offset, waits), bytes_in(pieces));
+    return checked_byte_count(call_for(native, which, pieces, offset, waits), bytes_in(pieces));
 }
 
 std::ptrdiff_t transfer_piece_through_library(const native_handle& native, direction which,

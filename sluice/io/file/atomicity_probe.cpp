@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/call/checked_moved.hpp"
+#include "sluice/io/call/checked_byte_count.hpp"
 #include "sluice/io/file/file_handle.hpp"
 #include "sluice/io/path/file_status.hpp"
 
@@ -67,9 +67,9 @@ void write_until(worker& self, const place& where, const std::atomic<bool>& stop
         // bytes that are in the file already.
         const std::size_t pattern = self.transfers % 2 == 0 ? 0 : self.second_pattern;
         const std::ptrdiff_t written =
-            checked_moved(where.calls.write(self.file.descriptor(),
-                                            {self.memory.get() + pattern, where.bytes}, where.offset),
-                          where.bytes);
+            checked_byte_count(where.calls.write(self.file.descriptor(),
+                                                 {self.memory.get() + pattern, where.bytes}, where.offset),
+                               where.bytes);
         if (written < 0 and errno == EINTR) continue;
         if (written <= 0) {
             self.failed = written < 0 ? error::last("write", self.file.descriptor())
@@ -87,7 +87,7 @@ void read_until(worker& self, const place& where, const std::atomic<bool>& stop)
     while (not stop.load(std::memory_order_relaxed)) {
         // One call. A short call is not continued, because a second call would see the file at
         // another time, and a difference between the two is not a torn read of the file system.
-        const std::ptrdiff_t got = checked_moved(
+        const std::ptrdiff_t got = checked_byte_count(
             where.calls.read(self.file.descriptor(), {self.memory.get(), where.bytes}, where.offset),
             where.bytes);
         if (got < 0 and errno == EINTR) continue;
@@ -118,8 +118,8 @@ result<void> fill(worker& with, const place& where) noexcept {
     ENSURE(with.writes, "a reader has no pattern");
     for (std::size_t done = 0; done != where.bytes;) {
         const const_bytes_type left(with.memory.get() + done, where.bytes - done);
-        const std::ptrdiff_t written =
-            checked_moved(where.calls.write(with.file.descriptor(), left, where.offset + done), left.size());
+        const std::ptrdiff_t written = checked_byte_count(
+            where.calls.write(with.file.descriptor(), left, where.offset + done), left.size());
         if (written < 0 and errno == EINTR) continue;
         if (written < 0) return failure(error::last("write", with.file.descriptor()));
         if (written == 0) return failure({ENOSPC, "write", with.file.descriptor()});

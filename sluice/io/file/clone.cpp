@@ -10,7 +10,7 @@
 #include <array>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/call/checked_moved.hpp"
+#include "sluice/io/call/checked_byte_count.hpp"
 #include "sluice/io/call/limits.hpp"
 #include "sluice/io/file/file_copy.hpp"
 
@@ -104,7 +104,7 @@ result<std::size_t> copy::copy_some_in_kernel(std::size_t bytes_max) noexcept {
     auto to = static_cast<off64_t>(target_ + outcome_.cloned_bytes);
     for (;;) {
         const ssize_t copied =
-            checked_moved(::copy_file_range(from_, &from, to_, &to, bytes_max, 0), bytes_max);
+            checked_byte_count(::copy_file_range(from_, &from, to_, &to, bytes_max, 0), bytes_max);
         if (copied >= 0) return static_cast<std::size_t>(copied);
         if (errno != EINTR) return failure(error::last("copy_file_range to", to_));
     }
@@ -117,12 +117,12 @@ result<std::size_t> copy::copy_some_by_hand(std::span<std::byte> buffer, std::si
     const std::span piece = buffer.first(std::min(buffer.size(), bytes_max));
     ssize_t got = 0;
     do {
-        got = checked_moved(::pread(from_, piece.data(), piece.size(), from), piece.size());
+        got = checked_byte_count(::pread(from_, piece.data(), piece.size(), from), piece.size());
     } while (got < 0 and errno == EINTR);
     if (got < 0) return failure(error::last("read", from_));
     for (ssize_t put = 0; put < got;) {
         const auto left = static_cast<std::size_t>(got - put);
-        const ssize_t written = checked_moved(::pwrite(to_, piece.data() + put, left, to + put), left);
+        const ssize_t written = checked_byte_count(::pwrite(to_, piece.data() + put, left, to + put), left);
         if (written < 0 and errno == EINTR) continue;
         if (written < 0) return failure(error::last("write", to_));
         if (written == 0) return failure({EIO, "write", to_});

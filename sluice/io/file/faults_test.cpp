@@ -10,7 +10,7 @@
 #include <string>
 
 #include "sluice/io/call/blocking.hpp"
-#include "sluice/io/call/checked_moved.hpp"
+#include "sluice/io/call/checked_byte_count.hpp"
 #include "sluice/io/file/clone.hpp"
 #include "sluice/io/file/file_handle.hpp"
 #include "sluice/io/path/volume_test.hpp"
@@ -128,15 +128,15 @@ TEST_F(file_faults, extents_are_complete_whatever_the_file_system_says_about_hol
 
 // --- more bytes than requested
 
-TEST(checked_moved, only_more_than_requested_is_an_error) {
+TEST(checked_byte_count, only_more_than_requested_is_an_error) {
     EXPECT_EQ(checked_outcome(0, 0), 0);
     EXPECT_EQ(checked_outcome(5, 5), 5);
     EXPECT_EQ(checked_outcome(6, 5), -EIO);
     EXPECT_EQ(checked_outcome(-ENOSPC, 5), -ENOSPC);
     errno = ENOSPC;
-    EXPECT_EQ(checked_moved(-1, 5), -1);
+    EXPECT_EQ(checked_byte_count(-1, 5), -1);
     EXPECT_EQ(errno, ENOSPC);
-    EXPECT_EQ(checked_moved(6, 5), -1);
+    EXPECT_EQ(checked_byte_count(6, 5), -1);
     EXPECT_EQ(errno, EIO);
 }
 

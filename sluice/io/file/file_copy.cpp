@@ -7,7 +7,7 @@
 #include <array>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/io/call/checked_moved.hpp"
+#include "sluice/io/call/checked_byte_count.hpp"
 
 namespace sluice::io {
 namespace {
@@ -61,8 +61,8 @@ result<void> punch_hole(int descriptor, extent_pair range) noexcept {
 result<void> write_zeros(int descriptor, extent_pair range) noexcept {
     while (range.length > 0) {
         const auto step = static_cast<std::size_t>(std::min<extent_type>(range.length, zeros.size()));
-        const ssize_t written =
-            checked_moved(::pwrite(descriptor, zeros.data(), step, static_cast<off_t>(range.offset)), step);
+        const ssize_t written = checked_byte_count(
+            ::pwrite(descriptor, zeros.data(), step, static_cast<off_t>(range.offset)), step);
         if (written < 0 and errno == EINTR) continue;
         if (written < 0) return failure(error::last("write zeros", descriptor));
         if (written == 0) return failure({EIO, "write zeros", descriptor});

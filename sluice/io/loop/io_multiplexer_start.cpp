@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/io/call/blocking.hpp"
-#include "sluice/io/call/checked_moved.hpp"
+#include "sluice/io/call/checked_byte_count.hpp"
 #include "sluice/io/call/system_call.hpp"
 #include "sluice/io/loop/attempt.hpp"
 #include "sluice/io/loop/engine.hpp"

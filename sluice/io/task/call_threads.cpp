@@ -104,8 +104,8 @@ void call_threads::submit(queued_call& one) noexcept {
     if (one.carry_out()) one.come_back();  // late is better than never
 }
 
-bool call_threads::withdraw(queued_call& one) noexcept {
-    if (state_->options.executor != nullptr) return state_->options.executor->withdraw(one);
+bool call_threads::cancel(queued_call& one) noexcept {
+    if (state_->options.executor != nullptr) return state_->options.executor->cancel(one);
     const std::scoped_lock guard(state_->mutex);
     if (not one.link_.is_linked()) return false;
     state_->queue.erase(one);

@@ -20,9 +20,9 @@ namespace sluice::io {
 template <class Call>
 class call_awaiter;
 template <class Call>
-class withdrawable_call_awaiter;
+class cancellable_call_awaiter;
 class call_executor;
-class call_withdrawal;
+class call_cancellation;
 
 struct call_threads_options {
     std::size_t threads_max = 1;
@@ -72,10 +72,10 @@ public:
     call_executor(const call_executor&) = delete;
     call_executor& operator=(const call_executor&) = delete;
 
-    /// Has the call carried out once, at some time after this, unless it is withdrawn.
+    /// Has the call carried out once, at some time after this, unless it is cancelled.
     virtual void submit(queued_call& one) noexcept = 0;
     /// Drops a call that has not begun. Returns whether it had not.
-    [[nodiscard]] virtual bool withdraw(queued_call& one) noexcept = 0;
+    [[nodiscard]] virtual bool cancel(queued_call& one) noexcept = 0;
     [[nodiscard]] virtual call_statistics statistics() const noexcept = 0;
 
 protected:
@@ -123,12 +123,12 @@ public:
         return call_awaiter<Call>(*this, loop, std::move(call));
     }
 
-    /// The same, for a call that `by`, unless null, may withdraw before it has begun. The result is
+    /// The same, for a call that `by`, unless null, may cancel before it has begun. The result is
     /// then empty.
     template <std::invocable Call>
-    [[nodiscard]] withdrawable_call_awaiter<Call> run(io_multiplexer& loop, call_withdrawal* by,
-                                                      Call call) noexcept {
-        return withdrawable_call_awaiter<Call>(*this, loop, by, std::move(call));
+    [[nodiscard]] cancellable_call_awaiter<Call> run(io_multiplexer& loop, call_cancellation* by,
+                                                     Call call) noexcept {
+        return cancellable_call_awaiter<Call>(*this, loop, by, std::move(call));
     }
 
     /// Carries out `one`, without a notification of its end. If no thread can be started at all,
@@ -145,13 +145,13 @@ private:
     template <class Call>
     friend class call_awaiter;
     template <class Call>
-    friend class withdrawable_call_awaiter;
-    friend class call_withdrawal;
+    friend class cancellable_call_awaiter;
+    friend class call_cancellation;
     struct shared_state;
 
     void submit(queued_call& one) noexcept;
     // Removes a call that has not begun from the queue. Returns whether it was there.
-    [[nodiscard]] bool withdraw(queued_call& one) noexcept;
+    [[nodiscard]] bool cancel(queued_call& one) noexcept;
     static void start_thread(const std::shared_ptr<shared_state>& state) noexcept;
 
     std::shared_ptr<shared_state> state_;  // with every thread: one that hangs outlives this
@@ -224,76 +224,77 @@ public:
     [[nodiscard]] value_type await_resume() noexcept { return *std::move(this->outcome_); }
 };
 
-/// A call that can be withdrawn, as seen by its call_withdrawal.
-class withdrawable_call {
+/// A call that can be cancelled, as seen by its call_cancellation.
+class cancellable_call {
 protected:
-    ~withdrawable_call() = default;
+    ~cancellable_call() = default;
 
 private:
-    friend class call_withdrawal;
-    virtual void withdraw_if_queued() noexcept = 0;
-    list_hook<withdrawable_call> link_;
+    friend class call_cancellation;
+    virtual void cancel_if_queued() noexcept = 0;
+    list_hook<cancellable_call> link_;
 };
 
-/// Withdraws the calls of a cancelled request that have not begun. Running calls are not affected.
+/// Cancels the calls of a cancelled request that have not begun. Running calls are not affected.
 /// Belongs to the thread of the loop of its calls, and outlives them.
-class call_withdrawal {
+class call_cancellation {
 public:
-    call_withdrawal() noexcept = default;
-    call_withdrawal(const call_withdrawal&) = delete;
-    call_withdrawal& operator=(const call_withdrawal&) = delete;
+    call_cancellation() noexcept = default;
+    call_cancellation(const call_cancellation&) = delete;
+    call_cancellation& operator=(const call_cancellation&) = delete;
 
-    /// Withdraws all its calls that have not begun, and later ones. Resumes no coroutine: the loop
+    /// Cancels all its calls that have not begun, and later ones. Resumes no coroutine: the loop
     /// does. Complexity: linear in its calls.
-    void withdraw() noexcept {
-        is_withdrawn_ = true;
-        for (withdrawable_call& each : pending_)
-            each.withdraw_if_queued();
+    void cancel() noexcept {
+        is_cancelled_ = true;
+        for (cancellable_call& each : pending_)
+            each.cancel_if_queued();
     }
-    [[nodiscard]] bool is_withdrawn() const noexcept { return is_withdrawn_; }
+    [[nodiscard]] bool is_cancelled() const noexcept { return is_cancelled_; }
 
 private:
     template <class Call>
-    friend class withdrawable_call_awaiter;
+    friend class cancellable_call_awaiter;
 
-    void enter(withdrawable_call& one) noexcept { pending_.push_back(one); }
-    void leave(withdrawable_call& one) noexcept { pending_.erase(one); }
+    void enter(cancellable_call& one) noexcept { pending_.push_back(one); }
+    void leave(cancellable_call& one) noexcept { pending_.erase(one); }
 
-    bool is_withdrawn_ = false;
-    intrusive_list<withdrawable_call, &withdrawable_call::link_> pending_;
+    bool is_cancelled_ = false;
+    intrusive_list<cancellable_call, &cancellable_call::link_> pending_;
 };
 
-/// The awaiter that call_threads::run creates for a call that can be withdrawn. May be moved
+/// The awaiter that call_threads::run creates for a call that can be cancelled. May be moved
 /// until it is awaited.
 template <class Call>
-class [[nodiscard]] withdrawable_call_awaiter final : public call_in_frame<Call>, private withdrawable_call {
+class [[nodiscard]] cancellable_call_awaiter final : public call_in_frame<Call>, private cancellable_call {
 public:
     using typename call_in_frame<Call>::value_type;
 
-    withdrawable_call_awaiter(call_threads& on, io_multiplexer& loop, call_withdrawal* by, Call call) noexcept
+    cancellable_call_awaiter(call_threads& on, io_multiplexer& loop, call_cancellation* by,
+                             Call call) noexcept
         : call_in_frame<Call>(on, loop, std::move(call)), by_(by) {}
-    withdrawable_call_awaiter(withdrawable_call_awaiter&& from) noexcept
+    cancellable_call_awaiter(cancellable_call_awaiter&& from) noexcept
         : call_in_frame<Call>(std::move(from)), by_(from.by_) {}
-    withdrawable_call_awaiter& operator=(withdrawable_call_awaiter&&) = delete;
+    cancellable_call_awaiter& operator=(cancellable_call_awaiter&&) = delete;
 
-    [[nodiscard]] bool await_ready() const noexcept { return by_ != nullptr and by_->is_withdrawn(); }
+    [[nodiscard]] bool await_ready() const noexcept { return by_ != nullptr and by_->is_cancelled(); }
     void await_suspend(std::coroutine_handle<> waiter) noexcept {
         this->wait(waiter);
         if (by_ != nullptr) by_->enter(*this);
         this->threads_.submit(*this);
     }
-    /// Empty if the call was withdrawn before it has begun.
+    /// Empty if the call was cancelled before it has begun.
     [[nodiscard]] std::optional<value_type> await_resume() noexcept { return std::move(this->outcome_); }
 
 private:
-    void withdraw_if_queued() noexcept override {
-        if (this->threads_.withdraw(*this)) this->come_back();
+    void cancel_if_queued() noexcept override {
+        if (this->threads_.cancel(*this)) this->come_back();
     }
     void before_resuming() noexcept override {
         if (by_ != nullptr) by_->leave(*this);
     }
 
-    call_withdrawal* by_;
+    call_cancellation* by_;
 };
 
 }  // namespace sluice::io

@@ -106,7 +106,7 @@ TEST_F(calling, has_as_many_calls_at_once_as_threads_and_the_rest_waits) {
 class executor_of_test final : public call_executor {
 public:
     void submit(queued_call& one) noexcept override { queue_.push_back(&one); }
-    bool withdraw(queued_call& one) noexcept override { return std::erase(queue_, &one) != 0; }
+    bool cancel(queued_call& one) noexcept override { return std::erase(queue_, &one) != 0; }
     call_statistics statistics() const noexcept override { return {.queued = queue_.size()}; }
     void carry_out_last() {
         queued_call* const last = queue_.back();
@@ -118,7 +118,7 @@ private:
     std::vector<queued_call*> queue_;
 };
 
-task<void> number(call_threads& on, io_multiplexer& loop, call_withdrawal& by, int given,
+task<void> number(call_threads& on, io_multiplexer& loop, call_cancellation& by, int given,
                   std::optional<int>& got) {
     got = co_await on.run(loop, &by, [given] { return given; });
 }
@@ -127,8 +127,8 @@ TEST_F(calling, leaves_time_and_order_of_the_calls_to_an_executor) {
     executor_of_test executor;
     call_threads threads({.executor = &executor});
     EXPECT_TRUE(threads.start_first_thread());
-    call_withdrawal kept;
-    call_withdrawal cancelled;
+    call_cancellation kept;
+    call_cancellation cancelled;
     std::optional<int> first = -1;
     std::optional<int> second = -1;
     std::optional<int> third = -1;
@@ -139,7 +139,7 @@ TEST_F(calling, leaves_time_and_order_of_the_calls_to_an_executor) {
     EXPECT_EQ(threads.statistics().queued, 3U);
     EXPECT_EQ(threads.statistics().threads, 0U);
     executor.carry_out_last();
-    cancelled.withdraw();
+    cancelled.cancel();
     EXPECT_EQ(third, -1) << "a call resumes no coroutine";
     while (loop_->invoke_posted_items().value_or(0) > 0) {}
     EXPECT_EQ(first, std::nullopt);

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "sluice/io/call/checked_moved.hpp"
+#include "sluice/io/call/checked_byte_count.hpp"
 #include "sluice/io/loop/attempt.hpp"
 #include "sluice/io/loop/worker_pool.hpp"
 #include "sluice/io/uring/backend.hpp"

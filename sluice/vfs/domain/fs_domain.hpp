@@ -83,16 +83,16 @@ public:
                            waits_for_calls waits = waits_for_calls::no) noexcept;
 
     /// The same for a call that is not needed any more once its request is cancelled. Gives a
-    /// std::optional, which is empty if `by` has withdrawn the call before it began, also inline.
-    /// Removals and closes are not to be withdrawn.
+    /// std::optional, which is empty if `by` has cancelled the call before it began, also inline.
+    /// Removals and closes are not to be cancelled.
     template <std::invocable Call>
-    [[nodiscard]] auto run(io::io_multiplexer& loop, io::call_withdrawal& by, Call call,
+    [[nodiscard]] auto run(io::io_multiplexer& loop, io::call_cancellation& by, Call call,
                            waits_for_calls waits = waits_for_calls::no) noexcept;
 
     /// Carries out a call on a worker, inline domain or not: for what may take long. `by` may be
-    /// null; a call that it has withdrawn gives the error ECANCELED. Suspends.
+    /// null; a call that it has cancelled gives the error ECANCELED. Suspends.
     template <std::invocable Call>
-    [[nodiscard]] auto offload(io::io_multiplexer& loop, io::call_withdrawal* by, Call call) noexcept;
+    [[nodiscard]] auto offload(io::io_multiplexer& loop, io::call_cancellation* by, Call call) noexcept;
 
     /// Destroys a node, a listing or a watch, here if calls run inline, and otherwise on a
     /// worker; without a wait. `needs`, which is released after it on the same thread, is what
@@ -190,7 +190,7 @@ public:
         : offloaded_(std::move(offloaded)), waits_(waits) {}
 
     [[nodiscard]] bool await_ready() noexcept {
-        if (offloaded_.await_ready()) return true;  // withdrawn
+        if (offloaded_.await_ready()) return true;  // cancelled
         if (not offloaded_.call().domain().is_inline(waits_)) return false;
         offloaded_.complete(offloaded_.call().carry_out_inline());
         return true;
@@ -224,7 +224,7 @@ private:
 };
 
 template <std::invocable Call>
-auto fs_domain::offload(io::io_multiplexer& loop, io::call_withdrawal* by, Call call) noexcept {
+auto fs_domain::offload(io::io_multiplexer& loop, io::call_cancellation* by, Call call) noexcept {
     return offloaded_call_awaiter(workers_.run(loop, by, placed_call<Call>(*this, std::move(call))));
 }
 
@@ -234,7 +234,7 @@ auto fs_domain::run(io::io_multiplexer& loop, Call call, waits_for_calls waits) 
 }
 
 template <std::invocable Call>
-auto fs_domain::run(io::io_multiplexer& loop, io::call_withdrawal& by, Call call,
+auto fs_domain::run(io::io_multiplexer& loop, io::call_cancellation& by, Call call,
                     waits_for_calls waits) noexcept {
     return domain_call_awaiter(workers_.run(loop, &by, placed_call<Call>(*this, std::move(call))), waits);
 }

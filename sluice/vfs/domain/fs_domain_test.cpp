@@ -43,8 +43,8 @@ protected:
             return 0;
         });
     }
-    // Returns -1 if the call was withdrawn.
-    static io::task<void> number(fs_domain& domain, io::io_multiplexer& loop, io::call_withdrawal& by,
+    // Returns -1 if the call was cancelled.
+    static io::task<void> number(fs_domain& domain, io::io_multiplexer& loop, io::call_cancellation& by,
                                  int given, int& got) {
         got = (co_await domain.run(loop, by, [given] { return given; })).value_or(-1);
     }
@@ -106,11 +106,11 @@ TEST_F(domains, eight_hung_calls_of_one_domain_delay_no_call_of_another) {
     EXPECT_FALSE(hung->has_stuck_calls());
 }
 
-TEST_F(domains, withdrawn_call_that_has_not_begun_never_begins) {
+TEST_F(domains, cancelled_call_that_has_not_begun_never_begins) {
     const auto domain = make(call_policy::never_inline, 1);
     gate shut;
-    io::call_withdrawal cancelled;
-    io::call_withdrawal kept;
+    io::call_cancellation cancelled;
+    io::call_cancellation kept;
     int first = 0;
     int second = 0;
     int third = 0;
@@ -119,25 +119,25 @@ TEST_F(domains, withdrawn_call_that_has_not_begun_never_begins) {
     shut.await(1);
     group.spawn(number(*domain, *loop_, cancelled, 1, first));
     group.spawn(number(*domain, *loop_, kept, 2, second));
-    cancelled.withdraw();
-    EXPECT_EQ(first, 0) << "a withdrawal must not resume a coroutine";
+    cancelled.cancel();
+    EXPECT_EQ(first, 0) << "a cancellation must not resume a coroutine";
     (void)loop_->run();
     EXPECT_EQ(first, -1);
     EXPECT_EQ(domain->statistics().queued, 1U);
     group.spawn(number(*domain, *loop_, cancelled, 3, third));
-    EXPECT_EQ(third, -1) << "a call requested after the withdrawal does not begin either";
+    EXPECT_EQ(third, -1) << "a call requested after the cancellation does not begin either";
     shut.open();
     finish(group);
     EXPECT_EQ(second, 2);
 }
 
-TEST_F(domains, withdrawal_leaves_a_running_call_alone) {
+TEST_F(domains, cancellation_leaves_a_running_call_alone) {
     const auto domain = make(call_policy::never_inline, 1);
     gate shut;
-    io::call_withdrawal late;
+    io::call_cancellation late;
     int got = 0;
     io::task_group group(*loop_);
-    group.spawn([](fs_domain& on, io::io_multiplexer& loop, io::call_withdrawal& by, gate& through,
+    group.spawn([](fs_domain& on, io::io_multiplexer& loop, io::call_cancellation& by, gate& through,
                    int& result) -> io::task<void> {
         result = (co_await on.run(loop, by, [&] {
                      through.pass();
@@ -145,18 +145,18 @@ TEST_F(domains, withdrawal_leaves_a_running_call_alone) {
                  })).value_or(-1);
     }(*domain, *loop_, late, shut, got));
     shut.await(1);
-    late.withdraw();
+    late.cancel();
     shut.open();
     finish(group);
     EXPECT_EQ(got, 5);
 }
 
-TEST_F(domains, withdrawn_inline_call_does_not_run) {
+TEST_F(domains, cancelled_inline_call_does_not_run) {
     const auto domain = make(call_policy::always_inline);
-    io::call_withdrawal withdrawn;
-    withdrawn.withdraw();
+    io::call_cancellation cancelled;
+    cancelled.cancel();
     int got = 0;
-    run(number(*domain, *loop_, withdrawn, 1, got));
+    run(number(*domain, *loop_, cancelled, 1, got));
     EXPECT_EQ(got, -1);
 }
 
@@ -284,7 +284,7 @@ TEST_F(domains, several_loops_share_a_domain) {
         int right = 0;
         const id home = get_id();
         for (int i = 0; i != calls; ++i) {
-            io::call_withdrawal by;
+            io::call_cancellation by;
             const std::optional<int> got = co_await on.run(loop, by, [i] { return i; });
             right += got == i and get_id() == home ? 1 : 0;
         }

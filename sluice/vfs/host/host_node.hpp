@@ -49,7 +49,7 @@ public:
     [[nodiscard]] std::string location() const override;
     [[nodiscard]] result<metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_cancellation* by) noexcept override;
     [[nodiscard]] node_data* data() noexcept override {
         return found_as_ == node_kind::file ? this : nullptr;
     }
@@ -63,9 +63,9 @@ public:
     [[nodiscard]] bool transfers_at_once() const noexcept override { return true; }
     void keep_access_time(bool keeps) noexcept override;
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
-                                                        io::call_withdrawal* by) noexcept override;
+                                                        io::call_cancellation* by) noexcept override;
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
-                                                  io::call_withdrawal* by) noexcept override;
+                                                  io::call_cancellation* by) noexcept override;
     [[nodiscard]] io::file_handle* host_file() noexcept override;
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;

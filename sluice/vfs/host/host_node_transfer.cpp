@@ -7,17 +7,17 @@
 namespace sluice::vfs {
 
 io::task<result<std::size_t>> host_node::co_read(std::span<std::byte> into, std::uint64_t offset,
-                                                 io::call_withdrawal* by) noexcept {
+                                                 io::call_cancellation* by) noexcept {
     return co_read_file({.tree = tree_, .domain = domain(), .file = readable()}, into, offset, by);
 }
 
 io::task<result<void>> host_node::co_write(std::span<const std::byte> from, std::uint64_t offset,
-                                           io::call_withdrawal* by) noexcept {
+                                           io::call_cancellation* by) noexcept {
     io::file_handle* const file = writable();
     return co_write_by(tree_, domain(), from.size(), by, [=] { return write_waiting(file, from, offset); });
 }
 
-io::task<result<void>> host_node::co_flush(io::call_withdrawal* by) noexcept {
+io::task<result<void>> host_node::co_flush(io::call_cancellation* by) noexcept {
     co_return co_await domain().offload(tree_.multiplexer_here(), by, [this] { return flush(); });
 }
 

@@ -7,7 +7,7 @@
 
 #include <algorithm>
 
-#include "sluice/io/call/checked_moved.hpp"
+#include "sluice/io/call/checked_byte_count.hpp"
 #include "sluice/vfs/loop_bound_file.hpp"
 
 namespace sluice::vfs {
@@ -26,7 +26,7 @@ cached_part read_cached(const io::file_handle& file, std::span<std::byte> into,
     cached_part done;
     while (done.bytes != into.size()) {
         const iovec rest{.iov_base = into.data() + done.bytes, .iov_len = into.size() - done.bytes};
-        const ssize_t moved = io::checked_moved(
+        const ssize_t moved = io::checked_byte_count(
             ::preadv2(file.descriptor(), &rest, 1, static_cast<off_t>(offset + done.bytes), flags),
             rest.iov_len);
         if (moved < 0 and errno == EINTR) continue;
@@ -96,7 +96,7 @@ result<void> write_waiting(io::file_handle* file, std::span<const std::byte> fro
 }
 
 io::task<result<std::size_t>> co_read_file(transferred_file from, std::span<std::byte> into,
-                                           std::uint64_t offset, io::call_withdrawal* by) noexcept {
+                                           std::uint64_t offset, io::call_cancellation* by) noexcept {
     if (from.file == nullptr) co_return failure({EBADF, "read"});
     cached_part cached;
     if (from.domain.is_inline()) {

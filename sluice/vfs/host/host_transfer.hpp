@@ -20,7 +20,7 @@ struct transferred_file {
 /// Errors: EBADF without a file.
 [[nodiscard]] io::task<result<std::size_t>> co_read_file(transferred_file from, std::span<std::byte> into,
                                                          std::uint64_t offset,
-                                                         io::call_withdrawal* by) noexcept;
+                                                         io::call_cancellation* by) noexcept;
 
 /// Reads as much as there is. Errors: those of the file. Blocks: for the device.
 [[nodiscard]] result<std::size_t> read_waiting(io::file_handle& file, std::span<std::byte> into,
@@ -34,7 +34,7 @@ struct transferred_file {
 /// on a worker. Lifetime: the objects that the call refers to outlive the task. Suspends.
 template <std::invocable Call>
 [[nodiscard]] io::task<result<void>> co_write_by(host_tree& tree, fs_domain& domain, std::size_t bytes,
-                                                 io::call_withdrawal* by, Call call) noexcept {
+                                                 io::call_cancellation* by, Call call) noexcept {
     const auto began = buffered_write_hint::clock::now();
     if (domain.is_inline() and tree.writes.is_prompt(began)) {
         const fs_domain::inline_call now(domain);

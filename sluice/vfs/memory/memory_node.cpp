@@ -114,7 +114,7 @@ public:
     }
     [[nodiscard]] result<metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_cancellation* by) noexcept override;
     [[nodiscard]] node_data* data() noexcept override {
         return found_as_ == node_kind::file ? this : nullptr;
     }
@@ -130,9 +130,9 @@ public:
     }
     [[nodiscard]] result<void> open_data(data_access wanted) noexcept override;
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
-                                                        io::call_withdrawal* by) noexcept override;
+                                                        io::call_cancellation* by) noexcept override;
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
-                                                  io::call_withdrawal* by) noexcept override;
+                                                  io::call_cancellation* by) noexcept override;
     [[nodiscard]] result<void> truncate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> allocate(std::uint64_t size_bytes) noexcept override;
     [[nodiscard]] result<void> zero(std::uint64_t offset, std::uint64_t length,
@@ -186,7 +186,8 @@ private:
     [[nodiscard]] io::task<void> co_delay() noexcept;
     // Executes a transfer in the right domain, after a delay.
     template <class Call>
-    [[nodiscard]] io::task<std::invoke_result_t<Call&>> co_run(Call call, io::call_withdrawal* by) noexcept {
+    [[nodiscard]] io::task<std::invoke_result_t<Call&>> co_run(Call call,
+                                                               io::call_cancellation* by) noexcept {
         co_await co_delay();
         if (domain().is_inline()) {
             const fs_domain::inline_call now(domain());
@@ -272,7 +273,7 @@ io::task<void> memory_node::co_delay() noexcept {
 }
 
 io::task<result<std::size_t>> memory_node::co_read(std::span<std::byte> into, std::uint64_t offset,
-                                                   io::call_withdrawal* by) noexcept {
+                                                   io::call_cancellation* by) noexcept {
     return co_run([=, this] { return read_at(into, offset); }, by);
 }
 
@@ -298,7 +299,7 @@ result<void> memory_node::write_at(std::span<const std::byte> from, std::uint64_
 }
 
 io::task<result<void>> memory_node::co_write(std::span<const std::byte> from, std::uint64_t offset,
-                                             io::call_withdrawal* by) noexcept {
+                                             io::call_cancellation* by) noexcept {
     const auto write = [=, this]() -> result<void> {
         const std::scoped_lock guard(tree_.mutex);
         if (tree_.draws(tree_.options.faults.write_fails)) return failure(error(EIO, "write"));
@@ -307,7 +308,7 @@ io::task<result<void>> memory_node::co_write(std::span<const std::byte> from, st
     return co_run(write, by);
 }
 
-io::task<result<void>> memory_node::co_flush(io::call_withdrawal* by) noexcept {
+io::task<result<void>> memory_node::co_flush(io::call_cancellation* by) noexcept {
     const auto flush = [this]() -> result<void> {
         const std::scoped_lock guard(tree_.mutex);
         if (tree_.draws(tree_.options.faults.write_fails)) return failure(error(EIO, "flush"));

@@ -26,7 +26,7 @@ public:
     void submit(io::queued_call& one) noexcept override {
         add(&one, [&one]() noexcept { carry_out(one); });
     }
-    [[nodiscard]] bool withdraw(io::queued_call& one) noexcept override {
+    [[nodiscard]] bool cancel(io::queued_call& one) noexcept override {
         return std::erase_if(queue_, [&](const waiting_call& each) { return each.which == &one; }) != 0;
     }
     [[nodiscard]] io::call_statistics statistics() const noexcept override {

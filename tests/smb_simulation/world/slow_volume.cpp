@@ -41,7 +41,7 @@ io::task<void> slow_calls::suspend(io::io_multiplexer& loop) noexcept {
     (void)co_await io::co_sleep(loop, until);
 }
 
-io::task<result<void>> slow_calls::transfer(vfs::fs_domain& domain, io::call_withdrawal* by) noexcept {
+io::task<result<void>> slow_calls::transfer(vfs::fs_domain& domain, io::call_cancellation* by) noexcept {
     io::io_multiplexer* const loop = io::io_multiplexer::running_here();
     if (loop == nullptr) co_return result<void>();
     if (domain.is_inline()) {
@@ -93,7 +93,7 @@ public:
     }
     void keep_access_time(bool keeps) noexcept override { inner_->data()->keep_access_time(keeps); }
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
-                                                        io::call_withdrawal* by) noexcept override {
+                                                        io::call_cancellation* by) noexcept override {
         io::task<result<void>> waiting = slowness_.transfer(domain(), by);
         const auto waited = co_await std::move(waiting);
         if (not waited) co_return failure(waited.error());
@@ -104,7 +104,7 @@ public:
         co_return outcome;
     }
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
-                                                  io::call_withdrawal* by) noexcept override {
+                                                  io::call_cancellation* by) noexcept override {
         io::task<result<void>> waiting = slowness_.transfer(domain(), by);
         const auto waited = co_await std::move(waiting);
         if (not waited) co_return failure(waited.error());
@@ -114,7 +114,7 @@ public:
         (void)co_await std::move(returning);
         co_return outcome;
     }
-    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override {
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_cancellation* by) noexcept override {
         io::task<result<void>> waiting = slowness_.transfer(domain(), by);
         const auto waited = co_await std::move(waiting);
         if (not waited) co_return failure(waited.error());

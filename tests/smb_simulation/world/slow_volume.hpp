@@ -35,8 +35,8 @@ public:
     /// Lets time pass if the calling thread makes offloaded calls; a loop never blocks.
     void block() noexcept;
     /// Lets time pass for the transfer of a coroutine: on a worker if the calls of the domain are
-    /// offloaded, otherwise on the loop. Errors: ECANCELED if `by` has withdrawn it. Suspends.
-    [[nodiscard]] io::task<result<void>> transfer(vfs::fs_domain& domain, io::call_withdrawal* by) noexcept;
+    /// offloaded, otherwise on the loop. Errors: ECANCELED if `by` has cancelled it. Suspends.
+    [[nodiscard]] io::task<result<void>> transfer(vfs::fs_domain& domain, io::call_cancellation* by) noexcept;
 
 private:
     [[nodiscard]] io::task<void> suspend(io::io_multiplexer& loop) noexcept;

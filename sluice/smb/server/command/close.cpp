@@ -50,7 +50,7 @@ namespace {
     }
     own_change seen(r.host());
     vfs::fs_domain& domain = one->node->domain();
-    // Not calls that a CANCEL withdraws. While the first has begun the change, no event is taken for
+    // Not calls that a CANCEL cancels. While the first has begun the change, no event is taken for
     // another program's because the open is not a writer any more.
     (void)co_await within_work(domain.run(r.loop(), [&] {
         seen.begin(*one->node, true);

@@ -89,7 +89,7 @@ template <std::invocable Call>
     if (not turn.is_taken()) {
         const wire::nt_status refused = co_await turn.wait();
         if (refused != wire::nt_status::success)
-            co_return withdrawn_outcome<std::invoke_result_t<Call&>>(refused);
+            co_return cancelled_outcome<std::invoke_result_t<Call&>>(refused);
     }
     if (waits == vfs::waits_for_calls::no) waits = waits_of_change(*one.node);
     co_return co_await r.call(one.node->domain(), std::move(call), waits);
@@ -113,7 +113,7 @@ template <std::invocable Call>
     if (not turn.is_taken()) {
         const wire::nt_status refused = co_await turn.wait();
         if (refused != wire::nt_status::success)
-            co_return withdrawn_outcome<std::invoke_result_t<Call&>>(refused);
+            co_return cancelled_outcome<std::invoke_result_t<Call&>>(refused);
     }
     // In the turn: a SET_INFO before it may have changed which times the open keeps.
     time_preserver times(one);

@@ -13,12 +13,12 @@ namespace sluice::smb::server {
 
 class request;
 
-/// Returns the status for a request whose call was withdrawn.
-[[nodiscard]] wire::nt_status status_of_withdrawn(const request& by) noexcept;
+/// Returns the status for a request whose call was cancelled.
+[[nodiscard]] wire::nt_status status_of_cancelled_call(const request& by) noexcept;
 
 /// The outcome of a call that did not begin: an nt_status, or a std::expected with one.
 template <class Outcome>
-[[nodiscard]] Outcome withdrawn_outcome(wire::nt_status why) noexcept {
+[[nodiscard]] Outcome cancelled_outcome(wire::nt_status why) noexcept {
     if constexpr (std::same_as<Outcome, wire::nt_status>) {
         return why;
     } else {
@@ -27,7 +27,7 @@ template <class Outcome>
 }
 
 /// The awaiter of request::call. `Awaiter` gives a std::optional, which is empty if the call was
-/// withdrawn. Loop-owned.
+/// cancelled. Loop-owned.
 template <class Awaiter>
 class [[nodiscard]] file_call {
 public:
@@ -38,7 +38,7 @@ public:
     [[nodiscard]] auto await_resume() noexcept {
         auto outcome = call_.await_resume();
         using value = std::remove_cvref_t<decltype(*outcome)>;
-        return outcome ? *std::move(outcome) : withdrawn_outcome<value>(status_of_withdrawn(by_));
+        return outcome ? *std::move(outcome) : cancelled_outcome<value>(status_of_cancelled_call(by_));
     }
 
 private:

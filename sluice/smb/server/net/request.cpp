@@ -112,7 +112,7 @@ void request::interrupt(wire::nt_status why) noexcept {
     ENSURE(loop().is_owner(), "a request is interrupted on its loop");
     if (not interrupted_) interrupted_ = why;
     if (waits_for_ != nullptr) waits_for_->set(why);
-    withdrawal_.withdraw();
+    cancellation_.cancel();
 }
 
 void request::cancel() noexcept {
@@ -123,8 +123,8 @@ void request::cancel() noexcept {
         interrupt(wire::nt_status::cancelled);
 }
 
-wire::nt_status status_of_withdrawn(const request& by) noexcept {
-    ENSURE(by.interrupted().has_value(), "only an interrupt withdraws a call");
+wire::nt_status status_of_cancelled_call(const request& by) noexcept {
+    ENSURE(by.interrupted().has_value(), "only an interrupt cancels a call");
     return *by.interrupted();
 }
 

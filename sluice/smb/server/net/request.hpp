@@ -86,7 +86,7 @@ public:
     template <std::invocable Call>
     [[nodiscard]] auto call(vfs::fs_domain& domain, Call call,
                             vfs::waits_for_calls waits = vfs::waits_for_calls::no) noexcept {
-        return file_call(*this, domain.run(loop(), withdrawal_, std::move(call), waits));
+        return file_call(*this, domain.run(loop(), cancellation_, std::move(call), waits));
     }
 
     /// Waits for an event that another request sets soon. An interrupt sets it as well. Returns
@@ -100,7 +100,7 @@ public:
     /// many requests of the connection wait, and INTERNAL_ERROR, as Windows does, for a request
     /// that may wait indefinitely with other messages after it. Suspends.
     [[nodiscard]] io::task<wire::nt_status> pend(one_shot_event<wire::nt_status>& until) noexcept;
-    /// Ends the waits in pend() and wait(), the present one and later ones, and withdraws the calls
+    /// Ends the waits in pend() and wait(), the present one and later ones, and cancels the calls
     /// that have not begun.
     void interrupt(wire::nt_status why) noexcept;
     /// The same for a CANCEL of its client, which a cancel_deferral delays until its end.
@@ -152,7 +152,7 @@ private:
     wire::message_view message_;
     compound_state& compound_;
     one_shot_event<wire::nt_status>* waits_for_ = nullptr;
-    io::call_withdrawal withdrawal_;
+    io::call_cancellation cancellation_;
     std::optional<wire::nt_status> interrupted_;
     bool defers_cancel_ = false;
     bool has_deferred_cancel_ = false;

@@ -61,7 +61,7 @@ public:
     [[nodiscard]] std::string stream_name() const override;
     [[nodiscard]] result<metadata> status() noexcept override;
     [[nodiscard]] result<void> change(const metadata_change& wanted) noexcept override;
-    [[nodiscard]] io::task<result<void>> co_flush(io::call_withdrawal* by) noexcept override;
+    [[nodiscard]] io::task<result<void>> co_flush(io::call_cancellation* by) noexcept override;
     [[nodiscard]] node_data* data() noexcept override { return this; }
     [[nodiscard]] node_names* names() noexcept override { return this; }
     [[nodiscard]] node_attached* attached() noexcept override { return this; }
@@ -70,9 +70,9 @@ public:
     [[nodiscard]] result<void> open_data(data_access wanted) noexcept override;
     [[nodiscard]] bool transfers_at_once() const noexcept override { return large() != nullptr; }
     [[nodiscard]] io::task<result<std::size_t>> co_read(std::span<std::byte> into, std::uint64_t offset,
-                                                        io::call_withdrawal* by) noexcept override;
+                                                        io::call_cancellation* by) noexcept override;
     [[nodiscard]] io::task<result<void>> co_write(std::span<const std::byte> from, std::uint64_t offset,
-                                                  io::call_withdrawal* by) noexcept override;
+                                                  io::call_cancellation* by) noexcept override;
     [[nodiscard]] result<void> write_here(std::span<const std::byte> from,
                                           std::uint64_t offset) noexcept override;
     [[nodiscard]] bool is_written_here() const noexcept override { return true; }
@@ -139,7 +139,7 @@ private:
 
     [[nodiscard]] io::task<result<std::size_t>> co_read_unopened(std::span<std::byte> into,
                                                                  std::uint64_t offset,
-                                                                 io::call_withdrawal* by) noexcept;
+                                                                 io::call_cancellation* by) noexcept;
     [[nodiscard]] result<std::optional<std::size_t>> read_small(std::span<std::byte> into,
                                                                 std::uint64_t offset);
     [[nodiscard]] result<void> write_at(std::span<const std::byte> from, std::uint64_t offset);
@@ -165,7 +165,8 @@ private:
 
     // Carries out a transfer of a small stream where it may run.
     template <class Call>
-    [[nodiscard]] io::task<std::invoke_result_t<Call&>> co_run(Call call, io::call_withdrawal* by) noexcept {
+    [[nodiscard]] io::task<std::invoke_result_t<Call&>> co_run(Call call,
+                                                               io::call_cancellation* by) noexcept {
         if (domain().is_inline()) {
             const fs_domain::inline_call now(domain());
             co_return call();
@@ -174,7 +175,7 @@ private:
     }
     template <class Call>
     [[nodiscard]] io::task<std::invoke_result_t<Call&>> co_offload(Call call,
-                                                                   io::call_withdrawal* by) noexcept {
+                                                                   io::call_cancellation* by) noexcept {
         co_return co_await domain().offload(tree_.multiplexer_here(), by, std::move(call));
     }
 

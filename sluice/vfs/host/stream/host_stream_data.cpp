@@ -230,7 +230,7 @@ void host_stream::touch() noexcept {
     (void)::utimensat(AT_FDCWD, io::descriptor_path(file_.descriptor()).c_str(), nullptr, 0);
 }
 
-io::task<result<void>> host_stream::co_flush(io::call_withdrawal* by) noexcept {
+io::task<result<void>> host_stream::co_flush(io::call_cancellation* by) noexcept {
     return co_offload([this] { return flush(); }, by);
 }
 
@@ -264,7 +264,7 @@ result<void> host_stream::flush() {
 // --- transfers
 
 io::task<result<std::size_t>> host_stream::co_read(std::span<std::byte> into, std::uint64_t offset,
-                                                   io::call_withdrawal* by) noexcept {
+                                                   io::call_cancellation* by) noexcept {
     if (io::file_handle* const file = large(); file != nullptr) {
         io::file_handle* const granted = granted_.can_read() ? file : nullptr;
         return co_read_file({.tree = tree_, .domain = domain(), .file = granted}, into, offset, by);
@@ -274,7 +274,7 @@ io::task<result<std::size_t>> host_stream::co_read(std::span<std::byte> into, st
 
 // A large stream of a copied file is not kept open: its reads wait for the device.
 io::task<result<std::size_t>> host_stream::co_read_unopened(std::span<std::byte> into, std::uint64_t offset,
-                                                            io::call_withdrawal* by) noexcept {
+                                                            io::call_cancellation* by) noexcept {
     auto small = co_await co_run([=, this] { return read_small(into, offset); }, by);
     if (not small) co_return failure(small.error());
     if (*small) co_return **small;
@@ -299,7 +299,7 @@ result<std::optional<std::size_t>> host_stream::read_small(std::span<std::byte> 
 }
 
 io::task<result<void>> host_stream::co_write(std::span<const std::byte> from, std::uint64_t offset,
-                                             io::call_withdrawal* by) noexcept {
+                                             io::call_cancellation* by) noexcept {
     const auto call = [=, this] { return write_at(from, offset); };
     if (large() != nullptr) return co_write_by(tree_, domain(), from.size(), by, call);
     // A stream that becomes large waits for a device, and for other servers. Whether it does is

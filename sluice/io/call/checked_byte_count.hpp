@@ -17,7 +17,8 @@ namespace sluice::io {
 
 /// Returns the value that a system call returned, or -1 with EIO in errno if it is
 /// more than `asked_bytes`.
-[[nodiscard]] inline std::ptrdiff_t checked_moved(std::ptrdiff_t returned, std::size_t asked_bytes) noexcept {
+[[nodiscard]] inline std::ptrdiff_t checked_byte_count(std::ptrdiff_t returned,
+                                                       std::size_t asked_bytes) noexcept {
     if (checked_outcome(returned, asked_bytes) == returned) [[likely]]
         return returned;
     errno = EIO;

@@ -10,7 +10,7 @@
 #include "sluice/io/task/task_group.hpp"
 #include "tests/interleave/scheduler.hpp"
 
-// A call that its request withdraws while a thread takes it out of the queue.
+// A call that its request cancels while a thread takes it out of the queue.
 
 namespace sluice::interleave {
 namespace {
@@ -18,7 +18,7 @@ namespace {
 // Each of these breaks the protocol, and the exploration detects it.
 enum class fault : unsigned char {
     none,
-    withdraws_running_calls,  // a call that has begun is withdrawn, too
+    cancels_running_calls,  // a call that has begun is cancelled, too
 };
 
 /// The queue of call_threads, whose mutex makes each of its functions one step.
@@ -32,11 +32,11 @@ public:
         queue_.push_back(&one);
         wake_all_on(this);
     }
-    bool withdraw(io::queued_call& one) noexcept override {
+    bool cancel(io::queued_call& one) noexcept override {
         step();
         record_change();
         const bool is_queued = std::erase(queue_, &one) != 0;
-        return is_queued or (fault_ == fault::withdraws_running_calls and running_ == &one);
+        return is_queued or (fault_ == fault::cancels_running_calls and running_ == &one);
     }
     io::call_statistics statistics() const noexcept override { return {.queued = queue_.size()}; }
 
@@ -78,30 +78,30 @@ public:
     }
 
 private:
-    // The loop: one call to its end, and one that is withdrawn at some time.
+    // The loop: one call to its end, and one that is cancelled at some time.
     void serve() {
         io::call_threads threads({.executor = &queue_});
         io::task_group requests(*loop_);
-        io::call_withdrawal kept;
+        io::call_cancellation kept;
         std::optional<int> first;
         requests.spawn(request(threads, kept, first));
         requests.spawn(request(threads, by_, outcome_));
         step();
-        by_.withdraw();
+        by_.cancel();
         while (requests.size() != 0)
             if (loop_->invoke_posted_items().value_or(0) == 0) sleep_on(queue_.progress(), false);
         is_over_ = true;
         record_change();
         wake_all_on(&queue_);
     }
-    io::task<void> request(io::call_threads& on, io::call_withdrawal& by, std::optional<int>& outcome) {
+    io::task<void> request(io::call_threads& on, io::call_cancellation& by, std::optional<int>& outcome) {
         outcome = co_await on.run(*loop_, &by, [this] { return ++calls_; });
         ++resumptions_;
     }
 
     std::unique_ptr<io::io_multiplexer> loop_ = io::make_epoll_multiplexer().value();
     explored_queue queue_;
-    io::call_withdrawal by_;
+    io::call_cancellation by_;
     std::optional<int> outcome_;
     int calls_ = 0;
     int resumptions_ = 0;
@@ -112,15 +112,15 @@ private:
     return explore([=] { return std::make_unique<cancelled_request>(which); });
 }
 
-TEST(withdrawal_interleavings, call_is_carried_out_or_withdrawn_and_its_request_resumed_once) {
+TEST(call_cancellation_interleavings, call_is_carried_out_or_cancelled_and_its_request_resumed_once) {
     const report found = explored(fault::none);
     EXPECT_EQ(found.problem, "");
     EXPECT_TRUE(found.is_complete);
     EXPECT_GT(found.schedules, 5U);
 }
 
-TEST(withdrawal_interleavings, withdrawal_of_a_running_call_is_detected) {
-    EXPECT_DEATH(abort_if_found(explored(fault::withdraws_running_calls)), "");
+TEST(call_cancellation_interleavings, cancellation_of_a_running_call_is_detected) {
+    EXPECT_DEATH(abort_if_found(explored(fault::cancels_running_calls)), "");
 }
 
 }  // namespace
