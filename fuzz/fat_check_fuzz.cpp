@@ -46,16 +46,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     byte_reader input(bytes_view(reinterpret_cast<const std::byte*>(data), size));
     const auto choice = input.take<le8>();
     if (not choice) return 0;
-    fat::sample_volume& sound = volume_of(choice->value());
-    const auto used = sound.image().bytes().first(sound.shape.volume_bytes);
+    fat::sample_volume& sample = volume_of(choice->value());
+    const auto used = sample.image().bytes().first(sample.shape.volume_bytes);
     fat::memory_device image(std::vector<std::byte>(used.begin(), used.end()));
-    apply(input, sound.shape, image.bytes());
+    apply(input, sample.shape, image.bytes());
 
     const auto report = fat::check(image);
     if (not report) return 0;
     ENSURE(not json_of(*report).empty());
     const auto repaired = fat::repair(image);
-    if (not repaired or not repaired->after.is_sound()) return 0;
+    if (not repaired or not repaired->after.is_consistent()) return 0;
     const auto again = fat::repair(image);
     ENSURE(again.has_value() and again->actions.empty());
     return 0;

@@ -25,7 +25,7 @@ constexpr std::size_t image_bytes = 160 << 10;
 constexpr std::array names{"a", "b/c", "b/A long name for a file", "b", "b/d/e", "b/d", "NEW"};
 
 // Returns the volume to damage, created once.
-const std::vector<std::byte>& sound_image() {
+const std::vector<std::byte>& consistent_image() {
     static const std::vector<std::byte> made = [] {
         fat::memory_device image(image_bytes);
         const auto plan = fat::plan_format(image_bytes, {}).value();
@@ -96,7 +96,7 @@ void call(file_system& fs, std::vector<fat::inode_handle>& open, std::uint8_t wh
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    fat::memory_device image(sound_image());
+    fat::memory_device image(consistent_image());
     byte_reader input(bytes_view(std::as_bytes(std::span(data, size))));
     const auto patches = input.take<le8>();
     if (not patches) return 0;

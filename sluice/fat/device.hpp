@@ -17,7 +17,7 @@ namespace sluice::fat {
 
 /// The position of a byte of a device in a file of the host, for transfers that bypass the engine
 /// (splice, clone).
-struct file_place {
+struct file_location {
     io::file_handle* file = nullptr;  // lives as long as the device
     std::uint64_t offset = 0;         // bytes from the start of that file
     bool forgets = false;             // whether device::discard() can evict whole
@@ -100,7 +100,8 @@ public:
     /// Returns the position of the byte at `offset` in a host file. All bytes of the device from
     /// `offset` on follow there contiguously. Returns std::nullopt if the device is not (part of) a
     /// file.
-    [[nodiscard]] virtual std::optional<file_place> place_of([[maybe_unused]] std::uint64_t offset) noexcept {
+    [[nodiscard]] virtual std::optional<file_location> location_of(
+        [[maybe_unused]] std::uint64_t offset) noexcept {
         return std::nullopt;
     }
 

@@ -64,8 +64,8 @@ TEST(device, over_a_file_transfers_whole_ranges_and_nothing_outside) {
     file_device file = file_device::over(open_image(directory, io::mode::write)).value();
     expect_device_of_ten_bytes(file);
     EXPECT_EQ(directory.content("image").size(), 10U);
-    ASSERT_TRUE(file.place_of(4));
-    EXPECT_EQ(file.place_of(4)->offset, 4U);
+    ASSERT_TRUE(file.location_of(4));
+    EXPECT_EQ(file.location_of(4)->offset, 4U);
 }
 
 TEST(device, over_a_file_opened_for_reading_refuses_to_write) {

@@ -143,7 +143,7 @@ int run(const std::string& what, const std::string& image, const char* type) {
     if (what == "check") {
         const auto report = check(device).value();
         std::cout << text_of(report);
-        return report.is_sound() ? 0 : 1;
+        return report.is_consistent() ? 0 : 1;
     }
     if (what == "make") {
         const std::string bits = type;

@@ -58,7 +58,7 @@ public:
     /// Makes the file durable and gives it the name of the image, replacing an existing one.
     void finish() {
         succeed_or_fail(device_->barrier(io::barrier_kind::wait_all), image_);
-        succeed_or_fail(io::relink(*device_->place_of(0)->file, {}, image_), image_);
+        succeed_or_fail(io::relink(*device_->location_of(0)->file, {}, image_), image_);
         is_created_ = false;
         auto directory =
             value_or_fail(io::directory_handle::open({}, directory_.string()), directory_.string());

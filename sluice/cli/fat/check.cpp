@@ -66,14 +66,14 @@ fat::check_report check_or_fail(opened_image& image, const check_arguments& argu
 }
 
 void run_check(const check_arguments& arguments) {
-    bool is_sound = false;
+    bool is_consistent = false;
     {
         opened_image image = open_image(arguments, image_use::read);
         const fat::check_report report = check_or_fail(image, arguments);
         print(report, arguments.wants_json);
-        is_sound = report.is_sound();
+        is_consistent = report.is_consistent();
     }
-    if (not is_sound) leave(exit_code::damaged);
+    if (not is_consistent) leave(exit_code::damaged);
 }
 
 fat::repair_options repair_options_of(const check_arguments& arguments) {
@@ -110,7 +110,7 @@ void run_repair(const check_arguments& arguments) {
     if (not arguments.undo.empty() and not arguments.how.overlay.empty())
         refuse_usage(
             "--undo and --overlay exclude each other; 'sluice fat discard' undoes changes in an overlay");
-    bool is_sound = false;
+    bool is_consistent = false;
     {
         opened_image image = open_image(arguments, image_use::write);
         fat::check_report found = check_or_fail(image, arguments);
@@ -123,9 +123,9 @@ void run_repair(const check_arguments& arguments) {
                 fmt::print("repaired: {}\n", terminal_text(action));
         print(report.after, arguments.wants_json);
         explain_doubt(report.after, arguments.image);
-        is_sound = report.after.is_sound();
+        is_consistent = report.after.is_consistent();
     }
-    if (not is_sound) leave(exit_code::damaged);
+    if (not is_consistent) leave(exit_code::damaged);
 }
 
 }  // namespace

@@ -53,9 +53,9 @@ class Fat(unittest.TestCase):
         with self.image.open("rb") as image:
             return image.read(1 << 20)
 
-    def assert_sound(self):
+    def assert_consistent(self):
         self.other("fsck.fat", "-n", self.image)
-        self.assertTrue(json.loads(self.sluice("check", self.image, "--json"))["sound"])
+        self.assertTrue(json.loads(self.sluice("check", self.image, "--json"))["consistent"])
 
 
 class Volumes(Fat):
@@ -68,7 +68,7 @@ class Volumes(Fat):
                                    "--serial", "1234-ABCD", SOURCE_DATE_EPOCH="1000000000", TZ="UTC")
                 self.assertIn(f"FAT{bits},", said)
                 self.assertIn("serial 1234-ABCD", said)
-                self.assert_sound()
+                self.assert_consistent()
                 self.assertIn(b"A DISK", self.other("mlabel", "-s", "-i", self.image, "::"))
                 first = self.start()
                 self.sluice("mkfs", self.image, "--force", "--sector", sector, "--label", "a disk", "--serial",
@@ -88,10 +88,10 @@ class Volumes(Fat):
         self.sluice("label", self.image, "music")
         self.assertEqual(self.sluice("label", self.image), "MUSIC\n")
         self.assertIn(b"MUSIC", self.other("mlabel", "-s", "-i", self.image, "::"))
-        self.assert_sound()
+        self.assert_consistent()
         self.sluice("label", self.image, "--remove")
         self.assertIn(b"no label", self.other("mlabel", "-s", "-i", self.image, "::"))
-        self.assert_sound()
+        self.assert_consistent()
 
     def test_a_partition_is_named_by_its_number(self):
         with self.image.open("wb") as file:
@@ -128,7 +128,7 @@ class Files(Fat):
         self.make("64m")
         top = self.tree()
         self.sluice("put", top, self.on("/"))
-        self.assert_sound()
+        self.assert_consistent()
         self.sluice("get", self.on("/tree"), self.directory / "back")
         self.assert_same_tree(top, self.directory / "back")
         self.assertEqual((self.directory / "back" / "a long name with spaces.txt").stat().st_mtime, 1_600_000_000)
@@ -155,7 +155,7 @@ class Files(Fat):
         self.sluice("rm", self.on("/a/Renamed.data"))
         self.sluice("rm", "-r", self.on("/a"))
         self.assertEqual(self.sluice("ls", self.on("/")), "")
-        self.assert_sound()
+        self.assert_consistent()
 
     def test_impossible_copies_are_refused_with_the_reason(self):
         self.make("1440k")
@@ -165,7 +165,7 @@ class Files(Fat):
         self.assertIn("none: open: No such file", self.sluice("put", self.directory / "none", self.on("/"), code=1))
         self.assertIn("No such file", self.sluice("cat", self.on("/none"), code=1))
         self.assertIn("name it, as in", self.sluice("put", big, self.image, code=2))
-        self.assert_sound()
+        self.assert_consistent()
 
     def test_reading_takes_a_step_per_cluster_with_runs_and_quadratic_steps_naively(self):
         self.make("20m", "--type", "16", "--cluster", "512")
@@ -201,7 +201,7 @@ class Files(Fat):
         with self.image.open("rb") as image:
             image.seek(place)
             self.assertEqual(image.read(length), before)
-        self.assert_sound()
+        self.assert_consistent()
 
 
 class Damage(Fat):
@@ -221,10 +221,10 @@ class Damage(Fat):
         self.damaged()
         self.assertIn("/FILE: its chain leads", self.sluice("check", self.image, code=4))
         report = json.loads(self.sluice("check", self.image, "--json", code=4))
-        self.assertFalse(report["sound"])
+        self.assertFalse(report["consistent"])
         self.assertIn("chain_loop", [one["kind"] for one in report["problems"]])
         self.assertIn("repaired: /FILE", self.sluice("repair", self.image))
-        self.assert_sound()
+        self.assert_consistent()
         self.assertIn("FSCK0000.REC", self.sluice("ls", self.on("/")))
 
     def test_an_image_without_a_volume_is_refused_with_the_reason(self):
@@ -286,7 +286,7 @@ class Share(Fat):
         self.assertIn(str(server.pid), self.sluice("mkdir", self.on("/x"), code=1))  # one writer at a time
         server.terminate()
         self.assertEqual(server.wait(timeout=30), 0)
-        self.assert_sound()
+        self.assert_consistent()
         self.sluice("get", self.on("/sub/c"), self.directory / "again")
         self.assertEqual((self.directory / "again").read_bytes(), big.read_bytes())
 

@@ -199,7 +199,7 @@ void file_extraction::copy_piece(copy_in_progress& copy, const fat::file_system:
 
 // Returns false if it is not possible or fails: a part may have been copied then.
 bool file_extraction::copy_in_kernel(copy_in_progress& copy, const fat::file_system::piece& piece) {
-    const auto place = from_.image().volume().place_of(*piece.place);
+    const auto place = from_.image().volume().location_of(*piece.place);
     if (not place) return false;
     for (std::uint64_t done = 0; done < piece.length;) {
         const byte_extent rest{.offset = place->offset + done, .length = piece.length - done};

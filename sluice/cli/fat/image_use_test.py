@@ -51,7 +51,7 @@ class Image(unittest.TestCase):
     def assert_pristine(self):
         self.assertTrue(self.image.read_bytes() == self.pristine, "the image was changed")
 
-    def assert_sound(self):
+    def assert_consistent(self):
         done = subprocess.run(["fsck.fat", "-n", self.image], capture_output=True, env={**os.environ, "PATH": PATH})
         self.assertEqual(done.returncode, 0, done.stdout)
 
@@ -75,7 +75,7 @@ class Overlays(Image):
         self.fill()
         self.assertIn("written", self.over("commit", self.image))
         self.assertEqual(self.names(), ["dir/", "new"])
-        self.assert_sound()
+        self.assert_consistent()
         self.assertFalse(self.overlay.exists())
         self.assertIn("No such file", self.over("commit", self.image, code=1))
 
@@ -112,7 +112,7 @@ class Overlays(Image):
             self.assertFalse(marker.exists())
             self.assertFalse(self.overlay.exists())
             self.assertEqual(self.names(), names)
-            self.assert_sound()
+            self.assert_consistent()
         self.assertGreater(killed, 2)
 
     def test_leftovers_of_an_almost_complete_commit_are_removed(self):
@@ -187,7 +187,7 @@ class Journals(Image):
         self.assertIn("remove the journal first", self.sluice("mkfs", self.image, "--force", code=1))
         self.sluice("mkdir", self.on("/directory"))
         self.assertFalse(self.journal.exists())
-        self.assert_sound()
+        self.assert_consistent()
         self.assertEqual(self.names(), ["before", "directory/", "filler", "new"])
         self.sluice("get", self.on("/new"), self.directory / "again")
         self.assertEqual((self.directory / "again").read_bytes(), self.source.read_bytes())
@@ -195,7 +195,7 @@ class Journals(Image):
     def test_a_journal_is_removed_after_its_replay(self):
         self.sluice("put", self.source, self.on("/new"), "--journal")
         self.assertFalse(self.journal.exists())
-        self.assert_sound()
+        self.assert_consistent()
         self.assertIn("exclude each other", self.over("put", self.source, self.on("/new"), "--journal", code=2))
 
     def test_a_journal_is_refused_if_another_program_has_repaired_the_volume_since(self):

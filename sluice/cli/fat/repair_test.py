@@ -57,7 +57,7 @@ class Repair(unittest.TestCase):
             (directory / f"file {i}").write_bytes(os.urandom(i * 300))
         for each in sorted(top.iterdir()):
             self.sluice("put", each, f"{self.image}:/")
-        self.sound = self.image.read_bytes()
+        self.original = self.image.read_bytes()
         self.top = top
 
     def set_field(self, offset, size, value, base=0):
@@ -65,8 +65,8 @@ class Repair(unittest.TestCase):
             image.seek(base + offset)
             image.write(value.to_bytes(size, "little"))
 
-    def restore_sound(self):
-        self.image.write_bytes(self.sound)
+    def restore_original(self):
+        self.image.write_bytes(self.original)
 
     def files_left(self, image):
         """Returns the number of files that the volume still has with the same content."""
@@ -84,11 +84,11 @@ class BootSector(Repair):
         for name, (offset, size, values) in FIELDS.items():
             for value in values:
                 with self.subTest(field=name, value=value):
-                    self.restore_sound()
+                    self.restore_original()
                     self.set_field(offset, size, value)
                     said = self.sluice("repair", self.image)
                     self.assertIn("boot sector", said)
-                    self.assertTrue(self.image.read_bytes() == self.sound, said)
+                    self.assertTrue(self.image.read_bytes() == self.original, said)
         self.assertEqual(self.files_left(self.image), FILES)
 
     @unittest.skipUnless(shutil.which("fsck.fat", path=PATH), "needs fsck.fat")
@@ -97,7 +97,7 @@ class BootSector(Repair):
         other = self.directory / "other.img"
         for name, value in (("sectors per cluster", 8), ("FATs", 1), ("reserved sectors", 33), ("root cluster", 3)):
             with self.subTest(field=name):
-                self.restore_sound()
+                self.restore_original()
                 self.set_field(*FIELDS[name][:2], value)
                 shutil.copy(self.image, other)
                 subprocess.run(["fsck.fat", "-a", other], env={**os.environ, "PATH": PATH}, capture_output=True, timeout=120)
@@ -119,7 +119,7 @@ class BootSector(Repair):
 
     def test_a_boot_sector_that_the_volume_contradicts_is_not_used_for_a_repair(self):
         self.make("--size", "20m", "--type", "16")
-        self.set_field(13, 1, self.sound[13] * 2)
+        self.set_field(13, 1, self.original[13] * 2)
         before = self.image.read_bytes()
         self.assertIn("another cluster size", self.sluice("repair", self.image, code=4))
         self.assertIn("nothing was changed", self.said)
@@ -138,13 +138,13 @@ class BootSector(Repair):
         self.make("--size", "40m", "--type", "32", "--cluster", "512")
         self.set_field(0, 512, 0)
         self.sluice("repair", self.image)
-        self.assertTrue(self.image.read_bytes() == self.sound)
+        self.assertTrue(self.image.read_bytes() == self.original)
         table = bytearray(1 << 20)
         table[446:462] = bytes([0, 0, 0, 0, 0xc, 0, 0, 0]) + (2048).to_bytes(4, "little") + (40 * 2048).to_bytes(4, "little")
         table[510:512] = b"\x55\xaa"
-        self.image.write_bytes(bytes(table) + bytes(512) + self.sound[512:])
+        self.image.write_bytes(bytes(table) + bytes(512) + self.original[512:])
         self.sluice("repair", self.image)
-        self.assertTrue(self.image.read_bytes()[1 << 20:] == self.sound)
+        self.assertTrue(self.image.read_bytes()[1 << 20:] == self.original)
 
     def test_check_prints_an_object_for_a_rejected_volume(self):
         for content in (bytes(70_000), b"short", b"\xeb\x76\x90EXFAT   " + bytes(70_000)):
@@ -152,7 +152,7 @@ class BootSector(Repair):
                 self.image.write_bytes(content)
                 for name in (self.image, f"{self.image}@0"):
                     told = json.loads(self.sluice("check", "--json", name, code=4))
-                    self.assertEqual((told["sound"], told["verdict"]), (False, "rejected"))
+                    self.assertEqual((told["consistent"], told["verdict"]), (False, "rejected"))
                     self.assertTrue(told["refusal"])
         self.sluice("check", "--json", self.directory / "missing", code=1)
 
@@ -179,8 +179,8 @@ class UseOfDamagedBootSectors(Repair):
 
     def make_doubtful(self):
         """According to the boot sector the volume is shorter than the image, but FSInfo matches it."""
-        self.set_field(32, 4, int.from_bytes(self.sound[32:36], "little") - 8000)
-        self.set_field(488, 4, int.from_bytes(self.sound[512 + 488:512 + 492], "little") - 8000, base=512)
+        self.set_field(32, 4, int.from_bytes(self.original[32:36], "little") - 8000)
+        self.set_field(488, 4, int.from_bytes(self.original[512 + 488:512 + 492], "little") - 8000, base=512)
         self.assertEqual(json.loads(self.sluice("check", "--json", self.image, code=4))["verdict"], "doubtful")
 
     def test_every_command_refuses_a_wrong_boot_sector_and_names_fields_and_remedy(self):
@@ -230,7 +230,7 @@ class UseOfDamagedBootSectors(Repair):
     def test_a_decided_boot_sector_is_written_to(self):
         for which in ("first", "backup"):
             with self.subTest(which=which):
-                self.restore_sound()
+                self.restore_original()
                 self.make_doubtful()
                 self.sluice("repair", "--boot-sector", which, self.image)
                 self.sluice("mkdir", f"{self.image}:/new")
@@ -243,7 +243,7 @@ class Undo(Repair):
         self.make("--size", "40m", "--type", "32", "--cluster", "512")
         self.set_field(13, 1, 8)
         with self.image.open("r+b") as image:  # a lost chain, in the first FAT only
-            image.seek(int.from_bytes(self.sound[14:16], "little") * 512 + 5000 * 4)
+            image.seek(int.from_bytes(self.original[14:16], "little") * 512 + 5000 * 4)
             image.write(b"\xff\xff\xff\x0f")
         self.damaged = self.image.read_bytes()
         self.undo = self.directory / "undo"
@@ -282,7 +282,7 @@ class Undo(Repair):
         self.assertTrue(self.image.read_bytes() == self.damaged)
 
     def test_no_file_remains_of_a_repair_that_changed_nothing(self):
-        self.restore_sound()
+        self.restore_original()
         self.sluice("repair", "--undo", self.undo, self.image)
         self.assertFalse(self.undo.exists())
 

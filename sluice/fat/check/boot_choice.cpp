@@ -132,7 +132,7 @@ boot_evidence boot_choice::evidence_for(const boot_candidate& candidate, const c
 result<check_report> boot_choice::check_first_only() {
     auto report = examine(first_);
     if (report and backup_) report_difference(*report);
-    if (not report or options_.boot == boot_source::first or report->is_sound()) return report;
+    if (not report or options_.boot == boot_source::first or report->is_consistent()) return report;
     const auto against = contradictions(evidence_for(first_, *report), *report);
     if (against.empty()) return report;
     add_doubt(*report, joined(against) + "; there is no backup to compare it with");

@@ -104,7 +104,7 @@ TEST(boot_choice, restores_each_field_from_the_backup_and_keeps_every_file) {
         for_each_wrong_field(sample, [&](memory_device& image, const boot_field& field) {
             const auto report = repair(image);
             ASSERT_TRUE(report);
-            EXPECT_TRUE(report->after.is_sound()) << text_of(report->before) << text_of(report->after);
+            EXPECT_TRUE(report->after.is_consistent()) << text_of(report->before) << text_of(report->after);
             // The number of the active FAT has no meaning while all are kept alike, nor the
             // second number of sectors.
             const std::string_view key = field.key;

@@ -45,7 +45,7 @@ std::string differences_of(const boot_sector& first, const boot_sector& backup) 
 
 boot_trust trust_of(const result<check_report>& report) {
     if (not report or report->has(problem_kind::boot_sector_doubtful)) return boot_trust::doubtful;
-    return report->boot or not report->shape ? boot_trust::wrong : boot_trust::sound;
+    return report->boot or not report->shape ? boot_trust::wrong : boot_trust::consistent;
 }
 
 bool is_another_file_system(const boot_problem& problem) noexcept {
@@ -69,7 +69,7 @@ std::expected<boot_verdict, std::string> assess_boot_sector(device& image, check
     if (not backup or is_alike(*shape, *backup->shape)) return verdict;
     options.boot = boot_source::evidence;
     verdict.trust = trust_of(check(image, options));
-    if (verdict.trust != boot_trust::sound) verdict.differences = differences_of(first, backup->sector);
+    if (verdict.trust != boot_trust::consistent) verdict.differences = differences_of(first, backup->sector);
     return verdict;
 }
 

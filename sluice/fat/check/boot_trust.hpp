@@ -13,17 +13,17 @@
 namespace sluice::fat {
 
 enum class boot_trust : std::uint8_t {
-    sound,     ///< the backup places everything alike, there is none, or the volume
-               ///< agrees with the first
-    doubtful,  ///< the backup places things differently, and the volume does not decide
-    wrong,     ///< the volume agrees with the backup
+    consistent,  ///< the backup places everything alike, there is none, or the volume
+                 ///< agrees with the first
+    doubtful,    ///< the backup places things differently, and the volume does not decide
+    wrong,       ///< the volume agrees with the backup
 };
 
 /// The result of the comparison of a boot sector with its backup. A plain value.
 struct boot_verdict {
     geometry shape;  // from the boot sector
-    boot_trust trust = boot_trust::sound;
-    std::string differences{};  // unless sound: the fields, with the values of both, a clause
+    boot_trust trust = boot_trust::consistent;
+    std::string differences{};  // unless consistent: the fields, with the values of both, a clause
 };
 
 /// Reads the boot sector and compares it with its backup. If they agree, it reads only these two

@@ -59,22 +59,22 @@ void set(memory_device& image, std::uint64_t at, const char* key, std::uint64_t 
     std::memcpy(image.bytes().data() + at + field.offset, &wire, std::min<std::size_t>(field.bytes, 8));
 }
 
-TEST(boot_trust, a_boot_sector_that_agrees_with_its_backup_is_sound_after_two_sectors) {
+TEST(boot_trust, a_boot_sector_that_agrees_with_its_backup_is_consistent_after_two_sectors) {
     memory_device image = sample();
     counting_device counted(image);
     const auto found = assess_boot_sector(counted);
     ASSERT_TRUE(found);
-    EXPECT_EQ(found->trust, boot_trust::sound);
+    EXPECT_EQ(found->trust, boot_trust::consistent);
     EXPECT_EQ(counted.bytes_read, 2 * sizeof(boot_sector));
 }
 
-TEST(boot_trust, volumes_without_a_backup_are_sound_after_a_few_sectors) {
+TEST(boot_trust, volumes_without_a_backup_are_consistent_after_a_few_sectors) {
     for (const char* options : {"-F 12", "-F 16 -s 1"}) {
         memory_device image(formatted(2400, options));
         counting_device counted(image);
         const auto found = assess_boot_sector(counted);
         ASSERT_TRUE(found);
-        EXPECT_EQ(found->trust, boot_trust::sound);
+        EXPECT_EQ(found->trust, boot_trust::consistent);
         EXPECT_LE(counted.bytes_read, 6 * sizeof(boot_sector));
     }
 }
@@ -109,7 +109,7 @@ TEST(boot_trust, a_wrong_backup_is_harmless) {
     set(image, backup_offset, "sectors_per_cluster", 2);
     const auto found = assess_boot_sector(image);
     ASSERT_TRUE(found);
-    EXPECT_EQ(found->trust, boot_trust::sound);
+    EXPECT_EQ(found->trust, boot_trust::consistent);
 }
 
 TEST(boot_trust, an_illegal_boot_sector_is_refused_with_the_place_of_its_backup) {

@@ -208,7 +208,7 @@ std::string problem::message() const {
     return path + ": " + message_about_entry(*this);
 }
 
-bool check_report::is_sound() const noexcept {
+bool check_report::is_consistent() const noexcept {
     return shape.has_value() and problems_left_out == 0 and
            std::ranges::none_of(problems,
                                 [](const problem& one) { return one.weight() == severity::damage; });
@@ -243,23 +243,23 @@ std::string text_of(const check_report& report) {
              text(shape.cluster_bytes) + " bytes: " + text(report.used_clusters) + " used, " +
              text(report.free_clusters) + " free, " + text(report.bad_clusters) + " bad; " +
              text(report.files) + " files, " + text(report.directories) + " directories\n";
-    return lines + (report.is_sound() ? "The volume is consistent.\n" : "The volume is damaged.\n");
+    return lines + (report.is_consistent() ? "The volume is consistent.\n" : "The volume is damaged.\n");
 }
 
 std::string json_of_failure(const error& why) {
-    std::string json = "{\"sound\":false,\"verdict\":\"unreadable\"";
+    std::string json = "{\"consistent\":false,\"verdict\":\"unreadable\"";
     add_field(json, "refusal", why.message());
     return json + "}\n";
 }
 
 std::string json_of(const check_report& report) {
-    std::string json = report.is_sound() ? "{\"sound\":true" : "{\"sound\":false";
+    std::string json = report.is_consistent() ? "{\"consistent\":true" : "{\"consistent\":false";
     const bool is_doubtful = report.has(problem_kind::boot_sector_doubtful);
     add_field(json, "verdict",
-              std::string(not report.shape    ? "rejected"
-                          : is_doubtful       ? "doubtful"
-                          : report.is_sound() ? "sound"
-                                              : "damaged"));
+              std::string(not report.shape         ? "rejected"
+                          : is_doubtful            ? "doubtful"
+                          : report.is_consistent() ? "consistent"
+                                                   : "damaged"));
     if (not report.shape) {
         add_field(json, "refusal", report.refusal);
         return json + "}\n";

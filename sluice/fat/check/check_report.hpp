@@ -86,7 +86,7 @@ struct check_report {
     std::uint64_t bad_clusters = 0;
 
     /// Returns whether there is no damage; unusual problems do not count.
-    [[nodiscard]] bool is_sound() const noexcept;
+    [[nodiscard]] bool is_consistent() const noexcept;
     [[nodiscard]] bool has(problem_kind kind) const noexcept;
 };
 

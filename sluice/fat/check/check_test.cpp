@@ -24,7 +24,7 @@ TEST(check, reports_no_problem_of_a_consistent_volume) {
         const auto report = check(volume.image());
         ASSERT_TRUE(report);
         EXPECT_TRUE(report->problems.empty()) << text_of(*report);
-        EXPECT_TRUE(report->is_sound());
+        EXPECT_TRUE(report->is_consistent());
         EXPECT_EQ(report->files, 3U);
         EXPECT_EQ(report->directories, 2U);
         EXPECT_EQ(report->free_clusters, volume.true_free_count());
@@ -40,7 +40,7 @@ TEST(check, finds_each_damage_and_agrees_with_fsck) {
         const auto report = check(volume.image());
         ASSERT_TRUE(report);
         EXPECT_TRUE(report->has(damage.kind)) << text_of(*report);
-        EXPECT_FALSE(report->is_sound());
+        EXPECT_FALSE(report->is_consistent());
         std::string said;
         if (has_tool("fsck.fat")) {
             EXPECT_EQ(fsck(volume, said) != 0, damage.is_seen_by_fsck) << said;
@@ -61,7 +61,7 @@ TEST(check, reports_why_an_image_has_no_volume) {
     memory_device empty(4096);
     const auto report = check(empty);
     ASSERT_TRUE(report);
-    EXPECT_FALSE(report->is_sound());
+    EXPECT_FALSE(report->is_consistent());
     EXPECT_THAT(text_of(*report), HasSubstr("all zeros"));
     EXPECT_THAT(json_of(*report), HasSubstr("\"refusal\":"));
 }
@@ -111,16 +111,16 @@ TEST(check, lists_at_most_the_requested_number_of_problems) {
     ASSERT_TRUE(report);
     EXPECT_EQ(report->problems.size(), 3U);
     EXPECT_EQ(report->problems_left_out, 7U);
-    EXPECT_FALSE(report->is_sound());
+    EXPECT_FALSE(report->is_consistent());
 }
 
 // The check ends for any content of the sectors that it reads, and reads nothing outside the image.
 TEST(check, ends_on_any_bytes) {
     seeded_random random(11);
     sample_volume volume(fat_type::fat12);
-    const std::vector<std::byte> sound(volume.image().bytes().begin(), volume.image().bytes().end());
+    const std::vector<std::byte> original(volume.image().bytes().begin(), volume.image().bytes().end());
     for (int i = 0; i != 300; ++i) {
-        std::memcpy(volume.image().bytes().data(), sound.data(), sound.size());
+        std::memcpy(volume.image().bytes().data(), original.data(), original.size());
         const geometry shape = volume.shape;
         const std::uint64_t starts[] = {0, shape.fat_offset, shape.root_offset, shape.cluster_offset(12)};
         for (std::uint64_t n = 1 + random.below(20); n != 0; --n)

@@ -3,7 +3,7 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/fat/check/repair_stages.hpp"
 #include "sluice/fat/check/tree_check.hpp"
-#include "sluice/fat/edit/saved_names.hpp"
+#include "sluice/fat/edit/recovered_file_names.hpp"
 
 // Remedies for chains: truncation, copies, sizes, and lost clusters.
 
@@ -163,7 +163,7 @@ result<bool> repair_round::save_lost() {
         if (is_lost(each) and map->entry(each).kind == entry_kind::next)
             is_referenced[map->entry(each).next] = true;
     directory_slots root(image_, shape_, *table_);
-    auto names = saved_names::in(root);
+    auto names = recovered_file_names::in(root);
     if (not names) return failure(names.error());
     constexpr chain_map::object saved = ~chain_map::object{0};
     bool did_something = false;

@@ -74,7 +74,7 @@ std::string all_of(const std::vector<std::string>& lines) {
     return text;
 }
 
-void expect_sound_for_fsck(sample_volume& volume) {
+void expect_consistent_for_fsck(sample_volume& volume) {
     if (not has_tool("fsck.fat")) return;
     const io::test_directory directory("/dev/shm");
     volume.save(directory.path_of("image"));
@@ -88,12 +88,12 @@ TEST(repair, repairs_each_damage_and_keeps_all_readable_data) {
         const auto report = repair(volume.image());
         ASSERT_TRUE(report);
         EXPECT_TRUE(report->before.has(damage.kind));
-        EXPECT_TRUE(report->after.is_sound()) << text_of(report->after) << all_of(report->actions);
+        EXPECT_TRUE(report->after.is_consistent()) << text_of(report->after) << all_of(report->actions);
         EXPECT_FALSE(report->actions.empty());
         const contents after(volume);
         for (const std::string& each : before.files)
             EXPECT_THAT(after.files, Contains(each)) << all_of(report->actions);
-        expect_sound_for_fsck(volume);
+        expect_consistent_for_fsck(volume);
     });
 }
 
@@ -114,7 +114,7 @@ TEST(repair, saves_removed_clusters_under_unused_numbers) {
     volume.fat(6, free_entry);  // 6 is lost, 7 is removed
     volume.chain({50, 51});
     std::ranges::fill(volume.image().bytes().subspan(volume.shape.cluster_offset(50), 2048), std::byte{50});
-    ASSERT_TRUE(repair(volume.image())->after.is_sound());
+    ASSERT_TRUE(repair(volume.image())->after.is_consistent());
     contents after(volume);
     EXPECT_EQ(after.by_short_name["FSCK0004REC"], std::string(volume.clusters(1), 7));
     EXPECT_EQ(after.by_short_name["FSCK0005REC"].size(), volume.clusters(2));
@@ -129,7 +129,7 @@ TEST(repair, keeps_the_long_name_of_an_entry_whose_short_name_is_double) {
     const directory_entry plain = volume.entry(volume.root_slot(volume.unused));
     volume.put(volume.root_slot(volume.one), plain);
     volume.change(volume.root_slot(volume.unused), [](auto& entry) { entry.name[0] = free_mark; });
-    ASSERT_TRUE(repair(volume.image())->after.is_sound());
+    ASSERT_TRUE(repair(volume.image())->after.is_consistent());
     const auto report = check(volume.image());
     EXPECT_FALSE(report->has(problem_kind::orphan_long_name));
     EXPECT_EQ(volume.entry(volume.root_slot(volume.pieces)).name[0], 0x42);
@@ -182,7 +182,7 @@ TEST(repair, saves_many_lost_chains_under_different_names_in_linear_time) {
     counting_device counter(image);
     const auto report = repair(counter);
     ASSERT_TRUE(report);
-    EXPECT_TRUE(report->after.is_sound()) << text_of(report->after);
+    EXPECT_TRUE(report->after.is_consistent()) << text_of(report->after);
     EXPECT_EQ(report->after.files, chains);
     const auto saved = static_cast<std::uint64_t>(std::ranges::count_if(
         report->actions, [](const std::string& each) { return each.starts_with("saved 1 lost clusters"); }));
@@ -205,11 +205,11 @@ TEST(repair, moves_the_entries_that_take_the_place_of_dots) {
         }
         const auto report = repair(volume.image());
         ASSERT_TRUE(report);
-        EXPECT_TRUE(report->after.is_sound()) << text_of(report->after);
+        EXPECT_TRUE(report->after.is_consistent()) << text_of(report->after);
         EXPECT_EQ(report->after.files, 3 + slots);
         EXPECT_EQ(volume.entry(volume.slot_of(30, 0)).name[0], '.');
         EXPECT_EQ(volume.entry(volume.slot_of(30, 2)).name[5], '2');
-        expect_sound_for_fsck(volume);
+        expect_consistent_for_fsck(volume);
     }
 }
 
@@ -251,7 +251,7 @@ TEST(repair, saves_no_lost_clusters_while_a_directory_cannot_be_read) {
         EXPECT_TRUE(report->actions.empty()) << all_of(report->actions);
         const auto again = check(volume.image());
         ASSERT_TRUE(again);
-        EXPECT_TRUE(again->is_sound()) << text_of(*again);
+        EXPECT_TRUE(again->is_consistent()) << text_of(*again);
     }
 }
 
@@ -290,7 +290,7 @@ TEST(repair, keeps_and_reports_lost_clusters_if_the_root_has_no_room) {
     const auto report = repair(volume.image());
     ASSERT_TRUE(report);
     EXPECT_TRUE(report->after.has(problem_kind::lost_clusters));
-    EXPECT_FALSE(report->after.is_sound());
+    EXPECT_FALSE(report->after.is_consistent());
 }
 
 TEST(repair, extends_the_root_of_fat32_for_what_it_saves) {
@@ -303,8 +303,8 @@ TEST(repair, extends_the_root_of_fat32_for_what_it_saves) {
     volume.chain({50, 51, 52});
     const auto report = repair(volume.image());
     ASSERT_TRUE(report);
-    EXPECT_TRUE(report->after.is_sound()) << text_of(report->after);
-    expect_sound_for_fsck(volume);
+    EXPECT_TRUE(report->after.is_consistent()) << text_of(report->after);
+    expect_consistent_for_fsck(volume);
 }
 
 TEST(repair, believes_the_copy_of_the_fat_with_fewer_problems) {
@@ -313,7 +313,7 @@ TEST(repair, believes_the_copy_of_the_fat_with_fewer_problems) {
         volume.fat_copy(0, cluster, free_entry);
     const auto report = repair(volume.image());
     ASSERT_TRUE(report);
-    EXPECT_TRUE(report->after.is_sound());
+    EXPECT_TRUE(report->after.is_consistent());
     EXPECT_THAT(all_of(report->actions), HasSubstr("copied FAT 1 over the other"));
     EXPECT_EQ(contents(volume).by_short_name["ONE     TXT"].size(), volume.clusters(3) - 10);
 }
@@ -322,10 +322,10 @@ TEST(repair, believes_the_copy_of_the_fat_with_fewer_problems) {
 TEST(repair, ends_on_any_bytes_and_leaves_no_problem_with_a_remedy) {
     seeded_random random(12);
     sample_volume volume(fat_type::fat12);
-    const std::vector<std::byte> sound(volume.image().bytes().begin(), volume.image().bytes().end());
-    int made_sound = 0;
+    const std::vector<std::byte> original(volume.image().bytes().begin(), volume.image().bytes().end());
+    int repaired_count = 0;
     for (int i = 0; i != 60; ++i) {
-        std::memcpy(volume.image().bytes().data(), sound.data(), sound.size());
+        std::memcpy(volume.image().bytes().data(), original.data(), original.size());
         const geometry shape = volume.shape;
         const std::uint64_t starts[] = {shape.fat_offset, shape.root_offset, shape.cluster_offset(12)};
         for (std::uint64_t n = 1 + random.below(12); n != 0; --n)
@@ -333,12 +333,12 @@ TEST(repair, ends_on_any_bytes_and_leaves_no_problem_with_a_remedy) {
                 static_cast<std::byte>(random.below(256));
         const auto report = repair(volume.image());
         ASSERT_TRUE(report);
-        made_sound += report->after.is_sound();
+        repaired_count += report->after.is_consistent();
         const auto again = repair(volume.image());
         ASSERT_TRUE(again);
         EXPECT_TRUE(again->actions.empty()) << all_of(report->actions) << "then\n" << all_of(again->actions);
     }
-    EXPECT_GT(made_sound, 50);
+    EXPECT_GT(repaired_count, 50);
 }
 
 TEST(label, is_set_changed_and_removed_in_root_and_boot_sectors) {
@@ -355,7 +355,7 @@ TEST(label, is_set_changed_and_removed_in_root_and_boot_sectors) {
             EXPECT_EQ(label(), label_text(*encode_label(text)));
             const auto report = check(volume.image());
             EXPECT_TRUE(report->problems.empty()) << text_of(*report);
-            expect_sound_for_fsck(volume);
+            expect_consistent_for_fsck(volume);
         }
     }
 }

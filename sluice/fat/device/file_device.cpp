@@ -117,8 +117,8 @@ bool file_device::discard(byte_extent range) noexcept {
     return done and io::cached_pages(file_, {.offset = range.offset, .length = range.length}) == 0;
 }
 
-std::optional<file_place> file_device::place_of(std::uint64_t offset) noexcept {
-    return file_place{.file = &file_, .offset = offset, .forgets = can_forget_};
+std::optional<file_location> file_device::location_of(std::uint64_t offset) noexcept {
+    return file_location{.file = &file_, .offset = offset, .forgets = can_forget_};
 }
 
 }  // namespace sluice::fat

@@ -48,7 +48,7 @@ public:
     /// Punches a hole of the host's whole blocks in `range`. Does nothing on a block device, or
     /// once the operation has failed.
     bool discard(byte_extent range) noexcept override;
-    [[nodiscard]] std::optional<file_place> place_of(std::uint64_t offset) noexcept override;
+    [[nodiscard]] std::optional<file_location> location_of(std::uint64_t offset) noexcept override;
     using device::read_at;
     using device::write_at;
 

@@ -187,9 +187,10 @@ void recover(std::array<std::vector<std::byte>, 2> disks, const std::string& whe
         ASSERT_TRUE(is_mark) << where << ": " << each.path << ": " << each.message();
     }
     const simulated_clock clock;
-    auto fs = file_system::mount(traced_image, shape, clock,
-                                 {.zone = time_zone::utc(), .is_known_sound = (*opened)->binding().was_clean})
-                  .value();
+    auto fs =
+        file_system::mount(traced_image, shape, clock,
+                           {.zone = time_zone::utc(), .is_known_consistent = (*opened)->binding().was_clean})
+            .value();
     into.seen = picture(*fs);
     ASSERT_EQ(code(fs->unmount()), 0);
     fs.reset();

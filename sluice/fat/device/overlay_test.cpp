@@ -273,9 +273,9 @@ TEST(overlay, that_is_damaged_or_of_another_image_is_rejected_with_the_reason) {
     ASSERT_TRUE(made.overlay->barrier());
     const overlay_layout layout = made.overlay->binding().layout;
     const overlay_binding binding = made.overlay->binding();
-    const std::vector<std::byte> sound(made.store.bytes().begin(), made.store.bytes().end());
+    const std::vector<std::byte> original(made.store.bytes().begin(), made.store.bytes().end());
     const auto with_entry = [&](std::uint32_t slot, const overlay_entry& entry) {
-        std::ranges::copy(sound, made.store.bytes().begin());
+        std::ranges::copy(original, made.store.bytes().begin());
         EXPECT_TRUE(made.store.write_at(layout.entry_offset(slot), std::as_bytes(std::span(&entry, 1))));
         return made.refusal();
     };
@@ -287,7 +287,7 @@ TEST(overlay, that_is_damaged_or_of_another_image_is_rejected_with_the_reason) {
               "damaged: the entry of slot 2 names a block past the end of the image");
     EXPECT_EQ(with_entry(2, encode_entry(binding, 2, 5)),
               "damaged: the entry of slot 2 names a block that another slot holds");
-    std::ranges::copy(sound, made.store.bytes().begin());
+    std::ranges::copy(original, made.store.bytes().begin());
     EXPECT_EQ(overlay_device::open(made.image, made.store, layout.slot_offset(1) + 10).error(),
               "damaged: the entry of slot 1 is past the end of the file, which was truncated");
     made.store.bytes()[20] ^= std::byte{1};
@@ -296,7 +296,7 @@ TEST(overlay, that_is_damaged_or_of_another_image_is_rejected_with_the_reason) {
     EXPECT_EQ(made.refusal(), "unsupported version 2; this program supports version 1");
     made.store.bytes()[0] = std::byte{'X'};
     EXPECT_EQ(made.refusal(), "not an overlay");
-    std::ranges::copy(sound, made.store.bytes().begin());
+    std::ranges::copy(original, made.store.bytes().begin());
     memory_device other(599 * block_bytes);
     EXPECT_EQ(overlay_device::open(other, made.store, made.store.size_bytes()).error(),
               "belongs to an image of 2457600 bytes, this one has 2453504");

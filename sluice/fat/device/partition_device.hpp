@@ -26,8 +26,8 @@ public:
     }
     [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override;
     bool discard(byte_extent range) noexcept override;
-    [[nodiscard]] std::optional<file_place> place_of(std::uint64_t offset) noexcept override {
-        return whole_.place_of(range_.offset + offset);
+    [[nodiscard]] std::optional<file_location> location_of(std::uint64_t offset) noexcept override {
+        return whole_.location_of(range_.offset + offset);
     }
     using device::read_at;
     using device::write_at;

@@ -35,8 +35,8 @@ TEST(set_label, never_extends_a_root_by_a_cluster_of_a_damaged_chain) {
 }
 
 TEST(set_label, does_not_extend_a_root_whose_chain_has_no_end_mark) {
-    const sample_volume sound(fat_type::fat32);
-    const geometry shape = sound.shape;
+    const sample_volume sample(fat_type::fat32);
+    const geometry shape = sample.shape;
     for (const std::uint32_t entry : {free_entry, std::uint32_t{1}, bad_entry(shape.type),
                                       shape.last_cluster() + 1, shape.root_cluster}) {
         SCOPED_TRACE(entry);

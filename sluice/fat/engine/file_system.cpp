@@ -27,7 +27,7 @@ std::uint32_t key_of(const inode& of) noexcept {
 // written.
 bool can_pin(device& on, const geometry& shape, const mount_options& options) noexcept {
     if (shape.cluster_count == 0) return false;
-    const auto place = on.place_of(shape.data_offset);
+    const auto place = on.location_of(shape.data_offset);
     if (not place or options.is_read_only) return place.has_value();
     const std::uint64_t page_bytes = io::page_bytes();
     return options.discards and place->forgets and place->offset % page_bytes == 0 and
@@ -49,7 +49,7 @@ file_system::file_system(device& on, const geometry& shape, const clock_source& 
       zone_(options.zone),
       table_(on, shape_),
       pins_extents_(can_pin(on, shape, options)),
-      writes_at_once_(on.place_of(shape.data_offset).has_value()) {
+      writes_at_once_(on.location_of(shape.data_offset).has_value()) {
     const std::uint32_t first = shape_.type == fat_type::fat32 ? shape_.root_cluster : 0;
     root_ = std::make_shared<inode>(root_id, true, cluster_chain(table_, shape_, options_.strategy, first));
     root_->entry.attribute_bits = le8(static_cast<std::uint8_t>(attributes::directory));
@@ -68,7 +68,7 @@ result<std::unique_ptr<file_system>> file_system::mount(device& on, const geomet
         if ((*flags & clean_bit(shape.type)) == 0) made->was_dirty_ = true;
     }
     // Then unmounting counts the free clusters and clears the mark, even without changes.
-    made->is_marked_ = made->was_dirty_ and options.is_known_sound and not chosen.is_read_only;
+    made->is_marked_ = made->was_dirty_ and options.is_known_consistent and not chosen.is_read_only;
     if (made->is_marked_)
         if (const auto counted = made->clusters(); not counted) return failure(counted.error());
     const std::scoped_lock guard(made->names_);

@@ -30,7 +30,7 @@ struct mount_options {
     lookup_strategy strategy = lookup_strategy::runs;
     bool discards = true;  // discard freed clusters on the device, once that is durable
     /// The last writer used a journal, which has been recovered: unmounting marks the volume clean.
-    bool is_known_sound = false;
+    bool is_known_consistent = false;
 };
 
 /// A change of an inode; unset members stay as they are.
@@ -212,7 +212,7 @@ public:
     /// Errors: as write.
     [[nodiscard]] result<void> truncate(inode& of, std::uint64_t size_bytes) noexcept;
     /// Preallocates clusters for an expected size. Errors: ENOSPC, EFBIG, EROFS.
-    [[nodiscard]] result<void> expect(inode& of, std::uint64_t size_bytes) noexcept;
+    [[nodiscard]] result<void> preallocate(inode& of, std::uint64_t size_bytes) noexcept;
     /// Moves a file's data to fewer runs of clusters, if there is free space for them. The move is
     /// a separate commit, after a commit of all earlier changes: until then neither the table nor a
     /// directory refers to the new clusters. So a crash leaves the old runs or the new ones;

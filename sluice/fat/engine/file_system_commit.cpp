@@ -318,7 +318,7 @@ result<void> file_system::mark_clean() noexcept {
     if (const auto done = wait_for_disk(); not done) return done;
     is_marked_ = false;
     // The volume was not cleanly unmounted, and nothing has checked it since.
-    if (was_dirty_ and not options_.is_known_sound) return {};
+    if (was_dirty_ and not options_.is_known_consistent) return {};
     if (const std::uint32_t bit = clean_bit(shape_.type); bit != 0) {
         const auto flags = table_.reserved_entry(1);
         if (not flags) return failure(flags.error());

@@ -328,7 +328,7 @@ result<void> file_system::truncate(inode& of, std::uint64_t size_bytes) noexcept
     return options_.mode == write_mode::sync or is_commit_due() ? commit() : result<void>();
 }
 
-result<void> file_system::expect(inode& of, std::uint64_t size_bytes) noexcept {
+result<void> file_system::preallocate(inode& of, std::uint64_t size_bytes) noexcept {
     if (const auto may = may_change(); not may) return may;
     if (of.is_directory) return failure({EISDIR, "reserve"});
     if (size_bytes > file_bytes_max) return failure({EFBIG, "reserve"});
@@ -439,7 +439,7 @@ result<vfs::host_runs> file_system::pin_extents(inode& of, byte_extent where, st
             if (not fits) return false;
             made.runs.push_back({.place = std::nullopt, .length = each.length});
             if (not each.place) return true;
-            const file_place there = *device_.place_of(*each.place);
+            const file_location there = *device_.location_of(*each.place);
             made.file = there.file;
             made.runs.back().place = there.offset;
             if (recorded != nullptr)

@@ -140,7 +140,7 @@ TEST_P(file_system_test, setting_a_size_of_four_gibibytes_fails) {
     EXPECT_EQ(code(fs().truncate(*file, (1ULL << 32) - 1)), ENOSPC);
     EXPECT_EQ(code(fs().write(*file, hint_, std::as_bytes(std::span("x", 1)), UINT32_MAX)), EFBIG);
     EXPECT_EQ(code(fs().write(*file, hint_, std::as_bytes(std::span("x", 1)), UINT64_MAX)), EFBIG);
-    EXPECT_EQ(code(fs().expect(*file, 1ULL << 32)), EFBIG);
+    EXPECT_EQ(code(fs().preallocate(*file, 1ULL << 32)), EFBIG);
     EXPECT_EQ(fs().status(*file).size_bytes, 0U);
 }
 

@@ -97,7 +97,7 @@ TEST(shared_clusters, a_file_whose_last_cluster_another_has_freed_does_not_grow)
         EXPECT_EQ(code(fs.commit()), 0);
         grows = {};
         EXPECT_EQ(code(fs.unmount()), 0);
-        EXPECT_TRUE(check(made.image)->is_sound()) << text_of(*check(made.image));
+        EXPECT_TRUE(check(made.image)->is_consistent()) << text_of(*check(made.image));
     }
 }
 

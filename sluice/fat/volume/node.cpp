@@ -207,7 +207,7 @@ result<void> node::truncate(std::uint64_t size_bytes) noexcept {
 
 result<void> node::allocate(std::uint64_t size_bytes) noexcept {
     if (const auto may = may_use(granted_.can_write()); not may) return may;
-    return system_.expect(*inode_, size_bytes);
+    return system_.preallocate(*inode_, size_bytes);
 }
 
 result<void> node::zero(std::uint64_t offset, std::uint64_t length, bool) noexcept {

@@ -105,8 +105,8 @@ public:
     [[nodiscard]] result<void> punch_hole(byte_extent range) noexcept override {
         return below_.punch_hole(range);
     }
-    [[nodiscard]] std::optional<file_place> place_of(std::uint64_t offset) noexcept override {
-        return below_.place_of(offset);
+    [[nodiscard]] std::optional<file_location> location_of(std::uint64_t offset) noexcept override {
+        return below_.location_of(offset);
     }
     using device::read_at;
     using device::write_at;

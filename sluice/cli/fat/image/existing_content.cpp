@@ -103,7 +103,7 @@ result<bool> begins_with_data(fat::file_device& image, byte_extent where) {
 }  // namespace
 
 std::expected<std::vector<std::string>, std::string> content_of(fat::file_device& image, byte_extent where) {
-    const auto place = image.place_of(where.offset);
+    const auto place = image.location_of(where.offset);
     ENSURE(place.has_value(), "an image is a file");
     auto found = formats_in(*place->file, where);
     if (not found or not found->empty()) return found;

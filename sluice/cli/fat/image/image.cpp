@@ -71,10 +71,10 @@ mounted_image::mounted_image(const image_name& name, image_use use, const image_
     if (options.time_zone.empty() and source_date()) how.zone = fat::time_zone::utc();
     how.is_read_only = use == image_use::read;
     how.strategy = strategy;
-    how.is_known_sound = image_.is_known_sound();
+    how.is_known_consistent = image_.is_known_consistent();
     system_ =
         value_or_fail(fat::file_system::mount(image_.volume(), image_.shape(), clock_, how), image_.path());
-    if (system_->was_dirty() and not image_.is_known_sound())
+    if (system_->was_dirty() and not image_.is_known_consistent())
         warn(fmt::format("{0}: the volume was not unmounted; run 'sluice fat check {0}'", image_.path()));
 }
 

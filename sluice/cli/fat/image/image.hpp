@@ -32,8 +32,8 @@ public:
     [[nodiscard]] std::uint64_t volume_offset() const noexcept { return stack_->where().offset; }
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
-    /// Returns image_stack::is_known_sound().
-    [[nodiscard]] bool is_known_sound() const noexcept { return stack_->is_known_sound(); }
+    /// Returns image_stack::is_known_consistent().
+    [[nodiscard]] bool is_known_consistent() const noexcept { return stack_->is_known_consistent(); }
     /// Returns its geometry. Leaves with the reason if there is none, or if the backup of the boot
     /// sector is right instead. If the volume does not decide which one is right, prints a warning;
     /// leaves if the image is opened for writing. Blocks: for the image.

@@ -67,7 +67,7 @@ using opened_volume = std::expected<std::shared_ptr<vfs::volume>, std::string>;
     auto how = mount_options_of(options);
     if (not how) return refuse(how.error());
     how->is_read_only = is_read_only;
-    how->is_known_sound = below->image->is_known_sound();
+    how->is_known_consistent = below->image->is_known_consistent();
     auto mounted = fat::file_system::mount(below->image->volume(), verdict->shape, below->clock, *how);
     if (not mounted) return refuse(mounted.error().message());
     return std::make_shared<image_share>(std::move(below), loop, *std::move(mounted), number);

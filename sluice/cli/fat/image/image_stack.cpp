@@ -35,7 +35,7 @@ bool has_journal(const std::string& image) {
 
 std::optional<std::string> rejection_of(const fat::boot_verdict& verdict, const std::string& image) {
     switch (verdict.trust) {
-        case fat::boot_trust::sound:
+        case fat::boot_trust::consistent:
             return std::nullopt;
         case fat::boot_trust::wrong:
             return image + ": the boot sector is damaged: " + verdict.differences +
@@ -151,7 +151,7 @@ outcome image_stack::carry_out(const fat::journal_device::place& where, image_us
     const bool writes = use == image_use::write;
     auto opened = fat::journal_device::open(*part_, *log_, where, not writes);
     if (not opened) return std::unexpected(journal_path_ + ": " + opened.error());
-    is_known_sound_ = (*opened)->binding().was_clean;
+    is_known_consistent_ = (*opened)->binding().was_clean;
     if (not writes) {
         journal_ = *std::move(opened);
         return {};
@@ -183,7 +183,8 @@ outcome image_stack::begin_journal(const fat::journal_device::place& where, cons
     }
     std::array<std::byte, 16> id{};
     system_random().fill(id);
-    const auto made = fat::journal_device::format(*part_, *log_, where, was_clean or is_known_sound_, id);
+    const auto made =
+        fat::journal_device::format(*part_, *log_, where, was_clean or is_known_consistent_, id);
     if (not made) return refuse(made.error());
     auto opened = fat::journal_device::open(*part_, *log_, where, false);
     if (not opened) return std::unexpected(journal_path_ + ": " + opened.error());

@@ -53,7 +53,7 @@ public:
     }
     /// Returns whether a volume marked dirty is undamaged, because its journal was replayed or is
     /// read with it.
-    [[nodiscard]] bool is_known_sound() const noexcept { return is_known_sound_; }
+    [[nodiscard]] bool is_known_consistent() const noexcept { return is_known_consistent_; }
     /// Returns the number of batches that are in the journal and not in the image.
     [[nodiscard]] std::uint32_t pending_batches() const noexcept {
         return journal_ ? journal_->pending_batches() : 0;
@@ -87,11 +87,11 @@ private:
     std::string journal_path_;
     std::unique_ptr<fat::sparse_device> log_;
     std::unique_ptr<fat::journal_device> journal_;
-    bool is_known_sound_ = false;
+    bool is_known_consistent_ = false;
 };
 
 /// Returns why a volume should not be used by its boot sector, with the remedy; std::nullopt if it
-/// is sound. `image`: the name of the image. Allocates: the text.
+/// is consistent. `image`: the name of the image. Allocates: the text.
 [[nodiscard]] std::optional<std::string> rejection_of(const fat::boot_verdict& verdict,
                                                       const std::string& image);
 

@@ -27,7 +27,7 @@ void sync_directory_of(const std::string& path) {
 }
 
 std::int64_t modification_of_image(fat::device& volume, const std::string& path) {
-    const auto place = volume.place_of(0);
+    const auto place = volume.location_of(0);
     return place ? value_or_fail(modification_of(*place->file), path) : 0;
 }
 
@@ -83,7 +83,7 @@ undo_file::undo_file(const std::string& path, opened_image& image, const fat::ge
         fat::sparse_device::over(value_or_fail(std::move(file), path), undo_file_bytes_max), path);
     sync_directory_of(path);
     fat::undo_binding binding;
-    const auto place = image.volume().place_of(0);
+    const auto place = image.volume().location_of(0);
     if (not place) fail(path + ": an undo file is only for a repair of the image itself");
     binding.image_bytes = value_or_fail(place->file->maximum_extent(), image.path());
     binding.volume = {.offset = image.volume_offset(), .length = image.volume().size_bytes()};

@@ -11,11 +11,11 @@ namespace sluice::fat {
 /// FSC10000.REC to FSC99999.REC. There are more of them than slots in a directory.
 ///
 /// Thread safety: none of its own.
-class saved_names {
+class recovered_file_names {
 public:
     /// Reads the root to find the names in use. Errors: those of the device. Allocates: a bit per
     /// name.
-    [[nodiscard]] static result<saved_names> in(directory_slots& root);
+    [[nodiscard]] static result<recovered_file_names> in(directory_slots& root);
 
     /// Returns the next name that is not in the root and was not returned before. The first number
     /// is one more than the highest in the root. Complexity: amortised O(1).
@@ -24,7 +24,7 @@ public:
     static constexpr std::uint32_t count = 100'000;
 
 private:
-    saved_names() : is_taken_(count) {}
+    recovered_file_names() : is_taken_(count) {}
 
     std::vector<bool> is_taken_;
     std::uint32_t next_ = 0;

@@ -1,4 +1,4 @@
-#include "sluice/fat/edit/saved_names.hpp"
+#include "sluice/fat/edit/recovered_file_names.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -10,7 +10,7 @@ namespace sluice::fat {
 namespace {
 
 constexpr std::uint32_t short_numbers = 10'000;
-static_assert(saved_names::count > limits::directory_slots_max);
+static_assert(recovered_file_names::count > limits::directory_slots_max);
 
 std::optional<std::uint32_t> number_of(const short_name_bytes& bytes) {
     const std::string name(bytes.begin(), bytes.end());
@@ -24,8 +24,8 @@ std::optional<std::uint32_t> number_of(const short_name_bytes& bytes) {
 
 }  // namespace
 
-result<saved_names> saved_names::in(directory_slots& root) {
-    saved_names names;
+result<recovered_file_names> recovered_file_names::in(directory_slots& root) {
+    recovered_file_names names;
     const auto done = root.find([&](std::uint64_t, const directory_entry& entry) {
         if (const auto number = number_of(entry.name)) {
             names.is_taken_[*number] = true;
@@ -37,7 +37,7 @@ result<saved_names> saved_names::in(directory_slots& root) {
     return names;
 }
 
-short_name_bytes saved_names::next() noexcept {
+short_name_bytes recovered_file_names::next() noexcept {
     ENSURE(next_ < count, "the number of a name that may be free");
     while (is_taken_[next_])
         next_ = (next_ + 1) % count;
