@@ -11,10 +11,10 @@
 namespace sluice::bench {
 namespace {
 
-using lock_benchmark::cell;
+using lock_benchmark::workload;
 
-void run_cell(run& repeat, const lock_benchmark::benchmark_subject& who, const cell& where,
-              const std::string& directory) {
+void run_workload(run& repeat, const lock_benchmark::benchmark_subject& who, const workload& where,
+                  const std::string& directory) {
     lock_benchmark::round round(who, where, directory);
     repeat.measure([&] { repeat.did(round.run_for(std::chrono::milliseconds(repeat.operations()))); });
     const lock_benchmark::outcome ended = round.end();
@@ -22,15 +22,17 @@ void run_cell(run& repeat, const lock_benchmark::benchmark_subject& who, const c
     repeat.note("slowest_to_fastest", ended.slowest_to_fastest);
 }
 
-void add_cell(benchmark& all, const std::string& volume, const cell& where, const std::string& directory) {
+void add_workload(benchmark& all, const std::string& volume, const workload& where,
+                  const std::string& directory) {
     auto& work = all.add({.name = volume + (where.is_disjoint ? "_disjoint_" : "_same_") +
                                   std::to_string(where.processes) + "x" + std::to_string(where.entities),
                           .metric = metric::operations_per_second,
                           .operations = 100});  // milliseconds
     for (const lock_benchmark::benchmark_subject& who : lock_benchmark::benchmark_subjects())
         if (takes_part(who, where))
-            work.subject(who.name,
-                         [&who, where, directory](run& repeat) { run_cell(repeat, who, where, directory); });
+            work.subject(who.name, [&who, where, directory](run& repeat) {
+                run_workload(repeat, who, where, directory);
+            });
 }
 
 }  // namespace
@@ -47,8 +49,9 @@ int main(int argc, char** argv) {
             for (const unsigned processes : {1U, 2U, 4U, 8U})
                 for (const unsigned entities : {1U, 2U, 4U, 8U})
                     if (processes != 1 or not is_disjoint)
-                        add_cell(locks, volume,
-                                 {.processes = processes, .entities = entities, .is_disjoint = is_disjoint},
-                                 directory);
+                        add_workload(
+                            locks, volume,
+                            {.processes = processes, .entities = entities, .is_disjoint = is_disjoint},
+                            directory);
     return locks.main(argc, argv);
 }

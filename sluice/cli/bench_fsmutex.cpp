@@ -25,7 +25,7 @@ namespace sluice::cli {
 namespace {
 
 using lock_benchmark::benchmark_subject;
-using lock_benchmark::cell;
+using lock_benchmark::workload;
 
 struct fsmutex_arguments {
     std::string directory;
@@ -38,13 +38,13 @@ struct fsmutex_arguments {
     bool json = false;
 };
 
-// The results of one subject in one cell, over the repeats.
+// The results of one subject in one workload, over the repeats.
 struct measured {
     std::vector<double> per_second;
     std::vector<double> cpu_ns;
     std::vector<double> slowest_to_fastest;
 };
-// Results by the numbers of the cell and the subject, each in its order.
+// Results by the numbers of the workload and the subject, each in its order.
 using results = std::map<std::pair<std::size_t, std::size_t>, measured>;
 
 volatile std::sig_atomic_t is_interrupted = 0;
@@ -55,13 +55,13 @@ double median(std::vector<double> of) {
     return of.size() % 2 != 0 ? of[half] : (of[half - 1] + of[half]) / 2;
 }
 
-std::vector<cell> cells_of(const fsmutex_arguments& arguments) {
-    std::vector<cell> all;
+std::vector<workload> workloads_of(const fsmutex_arguments& arguments) {
+    std::vector<workload> all;
     for (const bool is_disjoint : {false, true}) {
         if (arguments.which == (is_disjoint ? "same" : "disjoint")) continue;
         for (const unsigned processes : arguments.waiters)
             for (const unsigned entities : arguments.entities)
-                // One process has all entities to choose from: both cells are the same.
+                // One process has all entities to choose from: both workloads are the same.
                 if (processes != 1 or not is_disjoint or arguments.which == "disjoint")
                     all.push_back({.processes = processes, .entities = entities, .is_disjoint = is_disjoint});
     }
@@ -78,7 +78,7 @@ std::vector<benchmark_subject> chosen(const fsmutex_arguments& arguments) {
     return taking_part;
 }
 
-void measure(const fsmutex_arguments& arguments, const benchmark_subject& who, const cell& where,
+void measure(const fsmutex_arguments& arguments, const benchmark_subject& who, const workload& where,
              measured& into) {
     lock_benchmark::round round(who, where, arguments.directory);
     const auto begin = std::chrono::steady_clock::now();
@@ -90,23 +90,23 @@ void measure(const fsmutex_arguments& arguments, const benchmark_subject& who, c
     into.slowest_to_fastest.push_back(ended.slowest_to_fastest);
 }
 
-const char* text_of(const cell& where) {
+const char* text_of(const workload& where) {
     return where.is_disjoint ? "disjoint" : "same";
 }
 
 // Repeats are interleaved, so that a machine that changes its speed affects all subjects equally.
-results run_all(const fsmutex_arguments& arguments, const std::vector<cell>& cells,
+results run_all(const fsmutex_arguments& arguments, const std::vector<workload>& workloads,
                 const std::vector<benchmark_subject>& who) {
     results all;
     const bool shows_progress = ::isatty(STDERR_FILENO) == 1;
-    for (std::size_t c = 0; c != cells.size(); ++c)
+    for (std::size_t c = 0; c != workloads.size(); ++c)
         for (unsigned repeat = 0; repeat != arguments.repeats; ++repeat)
             for (std::size_t w = 0; w != who.size() and is_interrupted == 0; ++w) {
-                if (not takes_part(who[w], cells[c])) continue;
+                if (not takes_part(who[w], workloads[c])) continue;
                 if (shows_progress)
-                    fmt::print(stderr, "\r\033[K{} {}x{}, {}", text_of(cells[c]), cells[c].processes,
-                               cells[c].entities, who[w].name);
-                measure(arguments, who[w], cells[c], all[{c, w}]);
+                    fmt::print(stderr, "\r\033[K{} {}x{}, {}", text_of(workloads[c]), workloads[c].processes,
+                               workloads[c].entities, who[w].name);
+                measure(arguments, who[w], workloads[c], all[{c, w}]);
             }
     if (shows_progress) fmt::print(stderr, "\r\033[K");
     return all;
@@ -115,10 +115,10 @@ results run_all(const fsmutex_arguments& arguments, const std::vector<cell>& cel
 // Prints the format that tools/plot reads: a chart for each number of waiters, a line for each
 // subject.
 void print_json(const fsmutex_arguments& arguments, const io::volume_status& volume,
-                const std::vector<cell>& cells, const std::vector<benchmark_subject>& who,
+                const std::vector<workload>& workloads, const std::vector<benchmark_subject>& who,
                 const results& all) {
     for (const auto& [place, found] : all) {
-        const cell& where = cells[place.first];
+        const workload& where = workloads[place.first];
         const auto [least, most] = std::minmax_element(found.per_second.begin(), found.per_second.end());
         fmt::print(
             "{{\"bench\":\"fs_mutex_{0}\",\"workload\":\"{1}_{2}x{3}\",\"subject\":\"{4}\","
@@ -142,19 +142,19 @@ std::string short_text(double value) {
 }
 
 template <class Value>
-void print_table(const char* title, const std::vector<cell>& cells, bool is_disjoint,
+void print_table(const char* title, const std::vector<workload>& workloads, bool is_disjoint,
                  const std::vector<benchmark_subject>& who, const results& all, Value&& value) {
     fmt::print("\n{}; {}\n{:22}", title,
                is_disjoint ? "separate entities per waiter" : "the same entities for all waiters",
                "waiters x entities");
-    for (const cell& each : cells)
+    for (const workload& each : workloads)
         if (each.is_disjoint == is_disjoint)
             fmt::print("{:>8}", fmt::format("{}x{}", each.processes, each.entities));
     fmt::print("\n");
     for (std::size_t w = 0; w != who.size(); ++w) {
         fmt::print("{:22}", who[w].name);
-        for (std::size_t c = 0; c != cells.size(); ++c) {
-            if (cells[c].is_disjoint != is_disjoint) continue;
+        for (std::size_t c = 0; c != workloads.size(); ++c) {
+            if (workloads[c].is_disjoint != is_disjoint) continue;
             const auto found = all.find({c, w});
             fmt::print("{:>8}", found == all.end() ? "-" : short_text(value(found->second)));
         }
@@ -162,17 +162,18 @@ void print_table(const char* title, const std::vector<cell>& cells, bool is_disj
     }
 }
 
-void print_tables(const fsmutex_arguments& arguments, std::string_view volume, const std::vector<cell>& cells,
-                  const std::vector<benchmark_subject>& who, const results& all) {
+void print_tables(const fsmutex_arguments& arguments, std::string_view volume,
+                  const std::vector<workload>& workloads, const std::vector<benchmark_subject>& who,
+                  const results& all) {
     fmt::print("{} ({}), {} CPUs; the median of {} repeats of {} ms\n", arguments.directory, volume,
                ::sysconf(_SC_NPROCESSORS_ONLN), arguments.repeats, arguments.milliseconds);
     for (const bool is_disjoint : {false, true}) {
-        if (std::none_of(cells.begin(), cells.end(),
-                         [&](const cell& each) { return each.is_disjoint == is_disjoint; }))
+        if (std::none_of(workloads.begin(), workloads.end(),
+                         [&](const workload& each) { return each.is_disjoint == is_disjoint; }))
             continue;
-        print_table("Locked and unlocked, in thousands per second", cells, is_disjoint, who, all,
+        print_table("Locked and unlocked, in thousands per second", workloads, is_disjoint, who, all,
                     [](const measured& of) { return median(of.per_second) / 1e3; });
-        print_table("CPU time in µs per operation, waiting included", cells, is_disjoint, who, all,
+        print_table("CPU time in µs per operation, waiting included", workloads, is_disjoint, who, all,
                     [](const measured& of) { return median(of.cpu_ns) / 1e3; });
     }
     fmt::print(
@@ -196,16 +197,16 @@ void run_fsmutex(const fsmutex_arguments& arguments) {
         fail(error::with_path(errno, "create a file in this directory", arguments.directory).message());
     const std::vector<benchmark_subject> who = chosen(arguments);
     if (who.empty()) refuse_usage(fmt::format("--only matches none of the subjects: {}", all_subjects()));
-    const std::vector<cell> cells = cells_of(arguments);
+    const std::vector<workload> workloads = workloads_of(arguments);
     // The files are removed before the program ends.
     for (const int interrupted : {SIGINT, SIGTERM})
         std::signal(interrupted, [](int) { is_interrupted = 1; });
-    const results all = run_all(arguments, cells, who);
+    const results all = run_all(arguments, workloads, who);
     if (is_interrupted != 0) fail("interrupted");
     if (arguments.json)
-        print_json(arguments, *volume, cells, who, all);
+        print_json(arguments, *volume, workloads, who, all);
     else
-        print_tables(arguments, volume->type_name, cells, who, all);
+        print_tables(arguments, volume->type_name, workloads, who, all);
 }
 
 }  // namespace

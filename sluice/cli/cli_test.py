@@ -252,7 +252,7 @@ class Bench(unittest.TestCase):
     def bench(self, directory, *arguments):
         return sluice("bench", "fsmutex", directory, "--time", "2", "--repeats", "2", "--entities", "1,3", *arguments)
 
-    def test_fsmutex_measures_every_subject_in_every_cell_and_leaves_nothing_behind(self):
+    def test_fsmutex_measures_every_subject_in_every_workload_and_leaves_nothing_behind(self):
         with tempfile.TemporaryDirectory() as directory:
             done = self.bench(directory, "--json", "--waiters", "1,2")
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -260,12 +260,12 @@ class Bench(unittest.TestCase):
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         everybody = {row["subject"] for row in rows}
         self.assertLessEqual({"sluice.memory_map", "sluice.atomic_append", "sluice.byte_ranges", "sluice.lock_files",
-                              "flock", "fcntl.ofd", "pthread.robust", "limit.hand_over"}, everybody)
-        cells = {(row["workload"], row["subject"]) for row in rows}
-        self.assertEqual(len(cells), len(rows))
-        for subject in everybody - {"limit.hand_over", "limit.atomic_append"}:
+                              "flock", "fcntl.ofd", "pthread.robust", "limit.hand_off"}, everybody)
+        workloads = {(row["workload"], row["subject"]) for row in rows}
+        self.assertEqual(len(workloads), len(rows))
+        for subject in everybody - {"limit.hand_off", "limit.atomic_append"}:
             for workload in "same_1x1", "same_1x3", "same_2x1", "same_2x3", "disjoint_2x1", "disjoint_2x3":
-                self.assertIn((workload, subject), cells)
+                self.assertIn((workload, subject), workloads)
         for row in rows:
             self.assertEqual(row["n"], 2)
             self.assertTrue(0 < row["min"] <= row["median"] <= row["max"])

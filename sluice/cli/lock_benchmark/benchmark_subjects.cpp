@@ -14,7 +14,7 @@ using namespace sluice::fsmutex;
 template <algorithm Which>
 class our_locker final : public locker {
 public:
-    explicit our_locker(const standing& here) : mutex_(open(Which, {}, here.directory + "/mutex").value()) {
+    explicit our_locker(const lock_setup& here) : mutex_(open(Which, {}, here.directory + "/mutex").value()) {
         for (const std::uint64_t number : here.numbers)
             wanted_.emplace_back(number);
     }
@@ -27,7 +27,7 @@ private:
 
 template <algorithm Which>
 benchmark_subject our_own() {
-    return {.name = "sluice." + std::string(name_of(Which)), .make = [](const standing& here) {
+    return {.name = "sluice." + std::string(name_of(Which)), .make = [](const lock_setup& here) {
                 return std::unique_ptr<locker>(std::make_unique<our_locker<Which>>(here));
             }};
 }
@@ -40,8 +40,8 @@ std::string directory_in(const std::string& directory) {
 
 // The numbers of one process differ by a hundred from those of the next: neighbours would share
 // cache lines.
-standing standing_of(const cell& where, const std::string& directory, unsigned process) {
-    standing here{.directory = directory, .process = process, .processes = where.processes, .numbers = {}};
+lock_setup setup_of(const workload& where, const std::string& directory, unsigned process) {
+    lock_setup here{.directory = directory, .process = process, .processes = where.processes, .numbers = {}};
     for (unsigned e = 0; e != where.entities; ++e)
         here.numbers.push_back(e + (where.is_disjoint ? 100 * process : 0));
     return here;
@@ -64,15 +64,15 @@ const std::vector<benchmark_subject>& benchmark_subjects() {
     return all;
 }
 
-bool takes_part(const benchmark_subject& who, const cell& where) noexcept {
+bool takes_part(const benchmark_subject& who, const workload& where) noexcept {
     const bool has_company = where.processes != 1;
     if (who.needs_company) return has_company and not where.is_disjoint;
     return who.excludes or not has_company;
 }
 
-round::round(const benchmark_subject& who, const cell& where, const std::string& directory)
+round::round(const benchmark_subject& who, const workload& where, const std::string& directory)
     : directory_(directory_in(directory)), workers_(where.processes, [&](unsigned process) {
-          return who.make(standing_of(where, directory_, process));
+          return who.make(setup_of(where, directory_, process));
       }) {}
 
 round::~round() {

@@ -10,9 +10,9 @@
 
 namespace sluice::lock_benchmark {
 
-/// The place of a process: a directory of the benchmark, its number among all processes, and the
+/// The setup of a process: a directory of the benchmark, its number among all processes, and the
 /// numbers to lock.
-struct standing {
+struct lock_setup {
     std::string directory;
     unsigned process = 0;
     unsigned processes = 1;
@@ -22,16 +22,16 @@ struct standing {
 /// A lock implementation to measure.
 struct benchmark_subject {
     std::string name;
-    std::unique_ptr<locker> (*make)(const standing&);
+    std::unique_ptr<locker> (*make)(const lock_setup&);
     /// Returns false for lower bounds, which exclude no other process and run alone.
     bool excludes = true;
-    /// Whether it takes part only in cells with more than one process.
+    /// Whether it takes part only in workloads with more than one process.
     bool needs_company = false;
 };
 
 /// A value of benchmark_subject::make.
 template <class Locker>
-[[nodiscard]] std::unique_ptr<locker> make_locker(const standing& here) {
+[[nodiscard]] std::unique_ptr<locker> make_locker(const lock_setup& here) {
     return std::make_unique<Locker>(here);
 }
 
@@ -41,7 +41,7 @@ template <class Locker>
 /// bounds:
 ///   - limit.atomic_append, limit.byte_ranges, limit.lock_files: only the system calls that the
 ///     algorithm requires. Those of atomic_append exclude no other process, so they run alone.
-///   - limit.hand_over: processes in a ring, each of which wakes the next by a futex and goes
+///   - limit.hand_off: processes in a ring, each of which wakes the next by a futex and goes
 ///     to sleep: the minimum for a lock with strict FIFO order and sleeping waiters.
 [[nodiscard]] const std::vector<benchmark_subject>& benchmark_subjects();
 
@@ -50,26 +50,26 @@ template <class Locker>
 [[nodiscard]] std::vector<benchmark_subject> peers();
 [[nodiscard]] std::vector<benchmark_subject> limits();
 
-/// A combination of parameters, one cell of the tables.
-struct cell {
+/// A combination of parameters, one column of the tables.
+struct workload {
     unsigned processes = 1;
     unsigned entities = 1;
     bool is_disjoint = false;  // whether each process has entities of its own
 };
 
-/// The result of one subject in one cell.
+/// The result of one subject in one workload.
 struct outcome {
     double cpu_ns_per_operation = 0;
     double slowest_to_fastest = 1;
 };
 
-[[nodiscard]] bool takes_part(const benchmark_subject& who, const cell& where) noexcept;
+[[nodiscard]] bool takes_part(const benchmark_subject& who, const workload& where) noexcept;
 
-/// The processes of one cell, ready to start, in a new directory inside `directory`, which the
+/// The processes of one workload, ready to start, in a new directory inside `directory`, which the
 /// destructor removes. Errors: ends the program if it cannot be created.
 class round {
 public:
-    round(const benchmark_subject& who, const cell& where, const std::string& directory);
+    round(const benchmark_subject& who, const workload& where, const std::string& directory);
     round(const round&) = delete;
     round& operator=(const round&) = delete;
     ~round();

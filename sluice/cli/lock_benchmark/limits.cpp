@@ -37,7 +37,7 @@ void set_lock(int file, int command, short type, std::uint64_t first, std::uint6
 // One lock per entity, and one call that unlocks them all.
 class byte_ranges_limit final : public locker {
 public:
-    explicit byte_ranges_limit(const standing& here)
+    explicit byte_ranges_limit(const lock_setup& here)
         : file_(open_file(here.directory + "/file")), numbers_(here.numbers) {}
     void lock_and_unlock() override {
         for (const std::uint64_t number : numbers_)
@@ -54,7 +54,7 @@ private:
 // it, unlock it (a child may have inherited it) and close it.
 class lock_files_limit final : public locker {
 public:
-    explicit lock_files_limit(const standing& here)
+    explicit lock_files_limit(const lock_setup& here)
         : directory_(::open(here.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
         ENSURE(directory_ >= 0);
         for (const std::uint64_t number : here.numbers)
@@ -91,7 +91,7 @@ private:
 // Lock the request's own byte, append a record, query its offset, erase the record, unlock.
 class atomic_append_limit final : public locker {
 public:
-    explicit atomic_append_limit(const standing& here)
+    explicit atomic_append_limit(const lock_setup& here)
         : appended_(open_file(here.directory + "/file", O_APPEND)),
           file_(open_file(here.directory + "/file")) {}
     void lock_and_unlock() override {
@@ -114,7 +114,7 @@ private:
 // Each process sleeps until the previous one in the ring wakes it.
 class futex_ring final : public locker {
 public:
-    explicit futex_ring(const standing& here) {
+    explicit futex_ring(const lock_setup& here) {
         const int file = open_file(here.directory + "/file");
         ENSURE(::ftruncate(file, sizeof(ring)) == 0);
         void* const memory = ::mmap(nullptr, sizeof(ring), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -156,7 +156,7 @@ private:
 
 std::vector<benchmark_subject> limits() {
     return {
-        {.name = "limit.hand_over", .make = make_locker<futex_ring>, .needs_company = true},
+        {.name = "limit.hand_off", .make = make_locker<futex_ring>, .needs_company = true},
         {.name = "limit.atomic_append", .make = make_locker<atomic_append_limit>, .excludes = false},
         {.name = "limit.byte_ranges", .make = make_locker<byte_ranges_limit>},
         {.name = "limit.lock_files", .make = make_locker<lock_files_limit>},

@@ -18,7 +18,7 @@ int open_file(const std::string& path) {
 
 class flock_locker final : public locker {
 public:
-    explicit flock_locker(const standing& here) {
+    explicit flock_locker(const lock_setup& here) {
         for (const std::uint64_t number : here.numbers)
             files_.push_back(open_file(here.directory + "/" + std::to_string(number)));
     }
@@ -36,7 +36,7 @@ private:
 template <int Command>
 class fcntl_locker final : public locker {
 public:
-    explicit fcntl_locker(const standing& here)
+    explicit fcntl_locker(const lock_setup& here)
         : file_(open_file(here.directory + "/file")), numbers_(here.numbers) {}
     void lock_and_unlock() override {
         for (const std::uint64_t number : numbers_)
@@ -60,7 +60,7 @@ private:
 
 class lockf_locker final : public locker {
 public:
-    explicit lockf_locker(const standing& here)
+    explicit lockf_locker(const lock_setup& here)
         : file_(open_file(here.directory + "/file")), numbers_(here.numbers) {}
     void lock_and_unlock() override {
         for (const int how : {F_LOCK, F_ULOCK})
@@ -77,7 +77,7 @@ private:
 
 class created_file_locker final : public locker {
 public:
-    explicit created_file_locker(const standing& here) {
+    explicit created_file_locker(const lock_setup& here) {
         for (const std::uint64_t number : here.numbers)
             paths_.push_back(here.directory + "/" + std::to_string(number));
     }
@@ -98,7 +98,7 @@ private:
 
 class robust_locker final : public locker {
 public:
-    explicit robust_locker(const standing& here) : numbers_(here.numbers) {
+    explicit robust_locker(const lock_setup& here) : numbers_(here.numbers) {
         const std::size_t count = 100 * processes_max;
         const std::size_t bytes = count * sizeof(pthread_mutex_t);
         const int file = open_file(here.directory + "/file");

@@ -36,7 +36,7 @@ constexpr auto held_for = std::chrono::milliseconds(20);
 
 std::unique_ptr<shared_fs_mutex> open(algorithm which, const std::string& directory) {
     const auto base = io::path_handle::open(directory).value();
-    const std::string name = "hand_over_" + std::string(fsmutex::name_of(which));
+    const std::string name = "hand_off_" + std::string(fsmutex::name_of(which));
     switch (which) {
         case algorithm::lock_files:
             return fsmutex::lock_files::open(base, name).value();
@@ -161,7 +161,7 @@ void add_algorithm(benchmark& all, const std::string& volume, const std::string&
 
 int main(int argc, char** argv) {
     using namespace sluice::bench;
-    benchmark all("fs_mutex_hand_over",
+    benchmark all("fs_mutex_hand_off",
                   "How long does it take from the release of a lock until a sleeping request has it?");
     const char* const chosen = std::getenv("TMPDIR");
     const std::string disk = chosen != nullptr ? chosen : ".";
