@@ -165,10 +165,10 @@ void client::sign(unsigned connection, mutable_bytes message) {
 std::vector<std::byte> client::sealed(const envelope& how, bytes_view messages) {
     std::vector<std::byte> plain(messages.begin(), messages.end());
     session* const by = find_session(wires_[how.connection].session_id);
-    if (by == nullptr or by->sealing == nullptr or plain.empty()) return plain;
+    if (by == nullptr or by->encryption_key == nullptr or plain.empty()) return plain;
     auto found = by->sealers.find(how.connection);
     if (found == by->sealers.end()) {
-        auto made = by->sealing->make_sealer(secrets_);
+        auto made = by->encryption_key->make_sealer(secrets_);
         if (not made) return plain;
         found = by->sealers.emplace(how.connection, *std::move(made)).first;
     }
@@ -260,11 +260,11 @@ void client::take_frame(unsigned connection, mutable_bytes frame) {
     const auto found = wire::decode_transform(frame);
     ENSURE(found.has_value(), "the server sent a broken transform header");
     session* const by = find_session(found->header.session_id);
-    if (by == nullptr or not by->opening) return;
+    if (by == nullptr or not by->opener) return;
     std::vector<std::byte> plain(found->ciphertext.size());
     const bytes_view ciphertext = found->ciphertext;
     const bytes_view header(frame.data(), wire::transform_header_bytes);
-    if (by->opening->open(header, std::span(&ciphertext, 1), mutable_bytes(plain)))
+    if (by->opener->open(header, std::span(&ciphertext, 1), mutable_bytes(plain)))
         take_messages(connection, plain);
 }
 
@@ -464,9 +464,9 @@ void client::establish(const envelope& how, const logon& as, const auth::session
         if (at.dialect == wire::dialect::smb_3_1_1) material.preauth_hash = preauth.value();
         auth::session_keys keys = auth::derive_session_keys(material);
         signing_key = std::move(keys.signing);
-        if (by->sealing == nullptr) {
-            by->sealing = std::make_unique<auth::sealing_key>(std::move(keys.client_to_server));
-            if (auto made = auth::opener::create(keys.server_to_client)) by->opening = *std::move(made);
+        if (by->encryption_key == nullptr) {
+            by->encryption_key = std::make_unique<auth::sealing_key>(std::move(keys.client_to_server));
+            if (auto made = auth::opener::create(keys.server_to_client)) by->opener = *std::move(made);
         }
     }
     by->signing_keys.erase(how.connection);

@@ -130,8 +130,8 @@ private:
         std::uint32_t tree = 0;
         bool must_seal = false;
         std::optional<smb::auth::secret_bytes<16>> signing_key;
-        std::unique_ptr<smb::auth::sealing_key> sealing;
-        std::optional<smb::auth::opener> opening;
+        std::unique_ptr<smb::auth::sealing_key> encryption_key;
+        std::optional<smb::auth::opener> opener;
         std::map<unsigned, smb::auth::secret_bytes<16>> signing_keys;  // by connection
         std::map<unsigned, smb::auth::sealer> sealers;
     };

@@ -40,7 +40,7 @@ public:
     std::string verdict() override {
         if (not problem_.empty()) return problem_;
         one_shot_event unused(any_loop());
-        fifo_lock::place last(unused);
+        fifo_lock::lock_request last(unused);
         const bool is_free = lock_.lock(last);
         lock_.unlock(last);
         return is_free ? "" : "the lock is held at the end";
@@ -49,7 +49,7 @@ public:
 private:
     struct request_state {
         one_shot_event woken{any_loop()};
-        fifo_lock::place place{woken};
+        fifo_lock::lock_request request{woken};
         unsigned arrived = 0;
     };
 
@@ -58,16 +58,16 @@ private:
         const bool is_shared = kinds_.at(number) == kind::shared;
         step();
         self.arrived = ++arrivals_;
-        bool is_held = is_shared ? lock_.lock_shared(self.place) : lock_.lock(self.place);
+        bool is_held = is_shared ? lock_.lock_shared(self.request) : lock_.lock(self.request);
         while (not is_held and not self.woken.is_set())
             sleep_on(&self.woken, false);
         if (not is_held) {
             step();
-            is_held = lock_.is_held_by(self.place);
+            is_held = lock_.is_held_by(self.request);
         }
         if (is_held) hold(self, is_shared);
         step();
-        lock_.unlock(self.place);
+        lock_.unlock(self.request);
         wake();
     }
     void hold(const request_state& self, bool is_shared) {

@@ -14,7 +14,7 @@ struct world::round {
         : name(parent, wanted.name), pending(name) {}
     one_shot_event entered{loop()};
     one_shot_event woken{loop()};
-    fifo_lock::place barrier{entered};
+    fifo_lock::lock_request barrier{entered};
     name_key name;
     pending_creates::place pending;
     bool has_directory_change = false;
@@ -259,7 +259,7 @@ nt_status world::rename(open& source, const std::string& from, const std::string
         one_shot_event entered(loop());
         one_shot_event first_granted(loop());
         one_shot_event second_granted(loop());
-        fifo_lock::place barrier(entered);
+        fifo_lock::lock_request barrier(entered);
         if (not at_once([&] { return state_.rename_barrier().lock_shared(barrier); })) wait_for(entered);
         pending_creates::place pending(name_key(directory_->key, to));
         if (not without_.pending_renames) {
@@ -313,7 +313,7 @@ nt_status world::rename(open& source, const std::string& from, const std::string
 
 nt_status world::rename_directory(const std::string& to) {
     one_shot_event entered(loop());
-    fifo_lock::place barrier(entered);
+    fifo_lock::lock_request barrier(entered);
     if (not without_.barrier and not at_once([&] { return state_.rename_barrier().lock(barrier); }))
         wait_for(entered);
     std::vector<file_ptr> beneath;

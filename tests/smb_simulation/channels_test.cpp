@@ -130,7 +130,7 @@ TEST_F(breaks, keep_no_session_of_a_connection_that_ends_while_a_compound_waits_
     leaving.send_create("f", how);  // it continues to wait, and its connection with it
     leaving.begin_compound();
     leaving.send_create("f");
-    leaving.stand({});
+    leaving.use_ids({});
     leaving.send(command::session_setup, smb::wire::session_setup_args{.security_blob = token});
     leaving.end_compound();
     EXPECT_FALSE(other_.is_answered(waiting_)) << "the server has received both, and they wait";

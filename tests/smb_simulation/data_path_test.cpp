@@ -394,8 +394,8 @@ TEST_F(data_path_in_memory, uses_a_buffer_and_a_client_that_reads_nothing_holds_
 TEST(read_path_table, protects_first_and_splices_only_large_files_of_the_host) {
     using server::path_of;
     const server::read_facts large{.has_host_file = true, .bytes = mib};
-    static_assert(path_of({.is_signed = true, .is_sealed = true, .has_host_file = true, .bytes = mib}) ==
-                  read_path::sealed);
+    static_assert(path_of({.is_signed = true, .is_encrypted = true, .has_host_file = true, .bytes = mib}) ==
+                  read_path::encrypted);
     EXPECT_EQ(path_of(large), read_path::spliced);
     for (auto change : {+[](server::read_facts& f) { f.is_compounded = true; },
                         +[](server::read_facts& f) { f.has_host_file = false; },

@@ -101,7 +101,7 @@ TEST_F(quotas, a_session_outlives_a_logon_that_would_replace_it_but_has_no_room)
     ASSERT_EQ(open(*all.front(), "f", false, &file), nt_status::success);
     const auto log_on_again = [&] {
         compliant_client& again = connect();
-        again.replace_session(all.front()->stands().session);
+        again.replace_session(all.front()->current_ids().session);
         return again.log_on("greedy", "p");
     };
     ASSERT_EQ(log_on_again(), nt_status::insufficient_resources);

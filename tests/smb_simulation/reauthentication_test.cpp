@@ -116,7 +116,7 @@ protected:
         client_ = std::make_unique<compliant_client>(*where_);
         ASSERT_EQ(client_->log_on(old == identity::anonymous ? "" : "u", "p"), nt_status::success);
         ASSERT_EQ(client_->connect_tree("files"), nt_status::success);
-        id_ = client_->stands().session;
+        id_ = client_->current_ids().session;
         auto reading = compliant_client::for_everything();
         reading.desired_access = smb::wire::file_generic_read;
         file_ = client_->create("a", reading).file;
@@ -376,7 +376,7 @@ TEST_F(removed_user, loses_durable_opens_with_and_without_a_connection) {
 
 TEST_F(removed_user, cannot_complete_the_binding_of_a_channel) {
     compliant_client second(where_);
-    second.stand(client().stands());
+    second.use_ids(client().current_ids());
     remove();
     EXPECT_EQ(second.bind_to(client(), "u", "p"), nt_status::user_session_deleted);
 }

@@ -150,11 +150,11 @@ protected:
             if (next == nullptr) break;
             const auto said =
                 attacker.call(command::session_setup,
-                              wire::session_setup_args{.previous_session_id = client().stands().session,
+                              wire::session_setup_args{.previous_session_id = client().current_ids().session,
                                                        .security_blob = next->token});
             last = said.status();
             if (last != nt_status::more_processing_required or password.empty()) break;
-            attacker.stand({.session = said.message().header().session_id});
+            attacker.use_ids({.session = said.message().header().session_id});
             const auto blob = wire::decode_session_setup_reply(said.message())->security_blob;
             token.assign(blob.begin(), blob.end());
         }
@@ -166,7 +166,7 @@ TEST_F(previous_session, outlives_a_logon_that_fails_or_that_is_not_completed) {
     compliant_client attacker(where_);
     EXPECT_EQ(replace_session_of_first_client(attacker, ""), nt_status::more_processing_required);
     EXPECT_NE(client().create("still served").file, wire::file_id{});
-    attacker.stand({});
+    attacker.use_ids({});
     EXPECT_EQ(replace_session_of_first_client(attacker, "wrong"), nt_status::logon_failure);
     EXPECT_NE(client().create("still served").file, wire::file_id{});
 }

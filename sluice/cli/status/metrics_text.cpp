@@ -89,8 +89,8 @@ void add_holdings(metric_writer& to, const server_snapshot& totals, const open_t
     to.family("sluice_smb_loop_connections", gauge, "Connections, by loop.");
     for (std::size_t i = 0; i != totals.loops.size(); ++i)
         to.sample("loop", std::to_string(i), totals.loops[i].connections);
-    to.single("sluice_smb_hand_overs_total", metric_kind::counter,
-              "Work items that one loop has posted to another.", totals.handed_over);
+    to.single("sluice_smb_cross_loop_posts_total", metric_kind::counter,
+              "Work items that one loop has posted to another.", totals.cross_loop_posts);
     to.single("sluice_smb_loop_slow_turns_total", metric_kind::counter,
               "Turns of event loops that took at least 100 ms.", totals.loop_slow_turns);
     to.single("sluice_smb_loop_stalls_total", metric_kind::counter,

@@ -314,7 +314,7 @@ server_gauges smb_server::gauges() const noexcept {
     now.files = context_.files.size();
     for (const auto& each : context_.loops())
         now.buffers += each->buffers.taken();
-    now.handed_over = cross_loop_posts::so_far();
+    now.cross_loop_posts = cross_loop_posts::so_far();
     return now;
 }
 

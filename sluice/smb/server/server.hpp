@@ -19,7 +19,7 @@ struct server_gauges {
     std::size_t opens = 0;
     std::size_t files = 0;
     std::size_t buffers = 0;
-    std::uint64_t handed_over = 0;  // so far, posts from one loop to another
+    std::uint64_t cross_loop_posts = 0;  // so far, posts from one loop to another
 };
 
 /// An SMB2 and SMB3 server on one loop or several: its shares, connections, sessions and opens

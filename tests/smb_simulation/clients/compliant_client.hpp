@@ -130,12 +130,14 @@ public:
     [[nodiscard]] smb::wire::header interim_of(std::uint64_t message_id);
 
     /// The session and the tree of requests; none: those that are created next.
-    struct standing {
+    struct request_ids {
         std::uint64_t session = 0;
         std::uint32_t tree = 0;
     };
-    [[nodiscard]] standing stands() const noexcept { return {.session = session_id_, .tree = tree_id_}; }
-    void stand(const standing& where) noexcept {
+    [[nodiscard]] request_ids current_ids() const noexcept {
+        return {.session = session_id_, .tree = tree_id_};
+    }
+    void use_ids(const request_ids& where) noexcept {
         session_id_ = where.session;
         tree_id_ = where.tree;
     }

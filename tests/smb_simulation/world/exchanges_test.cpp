@@ -116,20 +116,20 @@ TEST_F(exchanges, are_cancelled_only_for_the_session_that_began_them) {
     const std::uint64_t waiting = client().send(command::lock, locking);
     const std::uint64_t async_id = client().async_id_of(waiting);
     EXPECT_NE(async_id, 0U);
-    const compliant_client::standing its_own = client().stands();
+    const compliant_client::request_ids its_own = client().current_ids();
 
-    client().stand({.session = its_own.session + 1000, .tree = its_own.tree});
+    client().use_ids({.session = its_own.session + 1000, .tree = its_own.tree});
     client().cancel(async_id);
-    client().stand(its_own);
+    client().use_ids(its_own);
     EXPECT_FALSE(client().is_answered(waiting)) << "cancelled for an unknown session";
 
-    client().stand({});
+    client().use_ids({});
     ASSERT_EQ(client().log_on("u", "p"), nt_status::success);
-    EXPECT_NE(client().stands().session, its_own.session);
+    EXPECT_NE(client().current_ids().session, its_own.session);
     client().cancel(async_id);
     EXPECT_FALSE(client().is_answered(waiting)) << "cancelled for another session";
 
-    client().stand(its_own);
+    client().use_ids(its_own);
     client().cancel(async_id);
     EXPECT_EQ(client().answer_to(waiting).status(), nt_status::cancelled);
 }
@@ -138,21 +138,21 @@ TEST_F(exchanges, that_end_the_session_of_a_waiting_create_leave_no_open_behind)
     auto caching = compliant_client::for_everything();
     caching.oplock_level = wire::oplock_level::batch;
     const wire::file_id holder = client().create("shared", caching).file;
-    const compliant_client::standing first = client().stands();
+    const compliant_client::request_ids first = client().current_ids();
 
-    client().stand({});
+    client().use_ids({});
     ASSERT_EQ(client().log_on("u", "p"), nt_status::success);
     ASSERT_EQ(client().connect_tree("files"), nt_status::success);
     const std::uint64_t create = client().send_create("shared");
     EXPECT_NE(client().async_id_of(create), 0U) << "the oplock of the first open is being broken";
-    const compliant_client::standing second = client().stands();
+    const compliant_client::request_ids second = client().current_ids();
 
     // In one frame, so that the CREATE has been resumed, but has not continued, when its session
     // ends.
     client().begin_compound();
-    client().stand(first);
+    client().use_ids(first);
     const std::uint64_t close = client().send(command::close, wire::close_args{.file = holder});
-    client().stand(second);
+    client().use_ids(second);
     const std::uint64_t logoff = client().send(command::logoff, wire::logoff_args{});
     client().end_compound();
     EXPECT_EQ(client().answer_to(close).status(), nt_status::success);

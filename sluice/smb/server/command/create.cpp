@@ -80,17 +80,18 @@ constexpr std::size_t reply_bytes_max = 88 + 512;
     one->through = r.tree->target;
     one->pipe = std::move(pipe);
     one->access = wire::file_generic_read | wire::file_generic_write;
-    open::loss none;
+    open::disconnect_state none;
     const auto admitted = r.session->admit(one->id.volatile_part.value(), one, *r.tree, [&]() noexcept {
         return one->attach(*r.session, r.tree, r.channel.get(), none);
     });
     ENSURE(one->file == nullptr and one->is_pipe(), "a pipe has no file");
-    const bool is_made = admitted == session::admittance::admitted and one->go_live();
+    const bool is_made = admitted == session::admission_result::admitted and one->go_live();
     wire::create_reply reply{.file = one->id};
     reply.information.attributes = wire::file_attributes::normal;
     if (not is_made) {
         leave_uncommitted(r.host(), one, false);
-        return admitted == session::admittance::too_many ? refuse_open(r) : nt_status::user_session_deleted;
+        return admitted == session::admission_result::too_many ? refuse_open(r)
+                                                               : nt_status::user_session_deleted;
     }
     if (const nt_status sent = send(r, reply); sent != nt_status::success) {
         (void)end_open(r.host(), *one);
@@ -207,7 +208,7 @@ void return_to_orphans(request& r, const std::shared_ptr<open>& one) noexcept {
     auto asking = ask(r, args, made);
     const auto known = co_await std::move(asking);
     if (not known) co_return known.error();
-    made->set_made_on(r.channel.get());  // this reply carries its oplock now
+    made->set_create_reply_channel(r.channel.get());  // this reply carries its oplock now
     wire::create_reply reply = describe(args, *made, made->action, *known);
     encode_caching_of(r, *made, reply);
     // As Windows does it, whatever the open has.

@@ -19,7 +19,7 @@ void end_if_in_progress(request& r) noexcept {
 // unless it tries others. One wrong proof is enough for all sessions of the user: a new one, after
 // all of them have ended, waits for its turn.
 [[nodiscard]] bool is_of_known_client(const request& r) noexcept {
-    if (not r.is_reply_signed() and not r.knows_session_key and r.sealed_by == nullptr) return false;
+    if (not r.is_reply_signed() and not r.knows_session_key and r.encrypted_by == nullptr) return false;
     const std::shared_ptr<session> of = r.host().find_session(r.header().session_id);
     if (of == nullptr) return false;
     const session::phase now = of->state();

@@ -194,7 +194,7 @@ void connection::answer_smb1(bytes_view frame) noexcept {
     header.command = wire::command::negotiate;
     header.flags = wire::header_flags::response;
     header.credits = credits_.grant(1, limits::credits_before_session_max);
-    send_unasked(header, answer, nullptr);
+    send_unsolicited(header, answer, nullptr);
 }
 
 }  // namespace sluice::smb::server

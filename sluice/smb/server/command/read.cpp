@@ -80,7 +80,7 @@ namespace {
 [[nodiscard]] read_path choose_path(const request& r, open& from, vfs::node_data& data, std::size_t bytes,
                                     bool is_compressed) noexcept {
     return path_of({.is_signed = r.is_reply_signed(),
-                    .is_sealed = r.sealed_by != nullptr,
+                    .is_encrypted = r.encrypted_by != nullptr,
                     .is_compounded = not r.is_last_of_frame or not r.replies_before->empty(),
                     .is_compressed = is_compressed,
                     // Where calls may hang, the loop asks nothing of the file.

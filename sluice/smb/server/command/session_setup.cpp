@@ -66,8 +66,8 @@ constexpr std::size_t reply_fixed_bytes = 16;
         fresh.signing_key.emplace(std::move(keys.signing));
         fresh.application_key.emplace(std::move(keys.application));
         if (agreed.cipher) {
-            fresh.opening.emplace(std::move(keys.client_to_server));
-            fresh.sealing.emplace(std::move(keys.server_to_client));
+            fresh.decryption_key.emplace(std::move(keys.client_to_server));
+            fresh.encryption_key.emplace(std::move(keys.server_to_client));
         }
     }
     // Ids below were answered without this key, and belong to the bindings of other connections.
@@ -138,7 +138,7 @@ constexpr std::size_t reply_fixed_bytes = 16;
         const auto asked = args.security_mode | r.connection().agreed.security_mode;
         fresh.requires_signing = wire::has(asked, wire::security_mode::signing_required);
         fresh.requires_encryption =
-            r.host().configuration().encryption == protection::required and fresh.sealing;
+            r.host().configuration().encryption == protection::required and fresh.encryption_key;
     }
     if (not r.host().admission.establish(*r.channel, r.connection().admitted))
         return nt_status::insufficient_resources;

@@ -28,7 +28,7 @@ namespace {
 [[nodiscard]] bool lacks_protection(const request& r) noexcept {
     const bool has_key = r.channel->signer != nullptr;  // guests and the anonymous have none
     return r.connection().agreed.is_at_least(wire::dialect::smb_3_1_1) and has_key and
-           not r.is_reply_signed() and r.sealed_by == nullptr;
+           not r.is_reply_signed() and r.encrypted_by == nullptr;
 }
 
 [[nodiscard]] bool is_named(const std::vector<std::string>& names, std::string_view name) {
@@ -50,7 +50,7 @@ namespace {
         return nt_status::access_denied;
     }
     const bool needs_encryption = wanted.configuration().encryption == protection::required;
-    if (needs_encryption and not by.sealing) return nt_status::access_denied;
+    if (needs_encryption and not by.encryption_key) return nt_status::access_denied;
     return nt_status::success;
 }
 

@@ -27,7 +27,7 @@ bool keeps_after(const requested_time& wish, bool keeps) noexcept {
     return keeps;
 }
 
-time_preserver::time_preserver(open& of, const kept_times& kept) noexcept : of_(of), kept_(kept) {
+time_preserver::time_preserver(open& of, const sticky_times& kept) noexcept : of_(of), kept_(kept) {
     if (kept_.changed) shown_ = of_.file->shown_change_time();
 }
 

@@ -3,8 +3,8 @@
 #include <expected>
 #include <optional>
 
-#include "sluice/smb/server/open/kept_times.hpp"
 #include "sluice/smb/server/open/open.hpp"
+#include "sluice/smb/server/open/sticky_times.hpp"
 #include "sluice/smb/wire/fscc/filetime.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 
@@ -45,7 +45,7 @@ class time_preserver {
 public:
     /// Preserves the times that SET_INFO has set or frozen through the open.
     explicit time_preserver(open& of) noexcept : time_preserver(of, of.kept()) {}
-    time_preserver(open& of, const kept_times& kept) noexcept;
+    time_preserver(open& of, const sticky_times& kept) noexcept;
     time_preserver(const time_preserver&) = delete;
     time_preserver& operator=(const time_preserver&) = delete;
 
@@ -66,7 +66,7 @@ public:
 
 private:
     open& of_;
-    const kept_times kept_;
+    const sticky_times kept_;
     std::optional<set_change_times::shown_time> shown_;  // before the change
     std::optional<vfs::time_point> wanted_;
     std::optional<vfs::metadata> before_;

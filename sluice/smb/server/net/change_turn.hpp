@@ -55,7 +55,7 @@ private:
     fifo_lock& at_;
     file_state* const file_;  // null: not a change of one
     one_shot_event<wire::nt_status> granted_;
-    fifo_lock::place place_;
+    fifo_lock::lock_request place_;
     bool is_taken_ = false;
 };
 
@@ -104,7 +104,7 @@ template <class Value>
     return outcome.has_value();
 }
 
-/// The same as call_in_turn for a change through an open: times that it keeps (kept_times) are as
+/// The same as call_in_turn for a change through an open: times that it keeps (sticky_times) are as
 /// before it afterwards, and the clients that cache its directory notice it.
 template <std::invocable Call>
 [[nodiscard]] io::task<std::invoke_result_t<Call&>> change_in_turn(request& r, open& one,

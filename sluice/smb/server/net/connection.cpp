@@ -53,7 +53,7 @@ namespace {
 
 io::task<void> connection::run() noexcept {
     tasks_.spawn(send_all());
-    tasks_.spawn(expect_session());
+    tasks_.spawn(enforce_session_deadline());
     io::task<void> receiving = receive_all();
     co_await io::in_scope(tasks_.scope(), std::move(receiving));
 
@@ -114,16 +114,16 @@ void connection::forget(channel& ended) noexcept {
     remember(*held);
 }
 
-void connection::record_stuck(std::uint64_t at) noexcept {
+void connection::record_undelivered(std::uint64_t at) noexcept {
     ENSURE(at <= writer_.queued_bytes() or at == ~std::uint64_t{0}, "a message ends within the queued bytes");
-    stuck_at_ = at;
-    check_stuck();
+    undelivered_at_ = at;
+    check_undelivered();
 }
 
-void connection::check_stuck() noexcept {
+void connection::check_undelivered() noexcept {
     ENSURE(loop().is_owner(), "a connection asks for its own deliveries");
-    if (stuck_at_ and has_delivered(*stuck_at_)) stuck_at_.reset();
-    admitted.handle->record_stuck(stuck_at_.has_value());
+    if (undelivered_at_ and has_delivered(*undelivered_at_)) undelivered_at_.reset();
+    admitted.handle->record_undelivered(undelivered_at_.has_value());
 }
 
 void connection::close(std::string_view why) noexcept {
@@ -176,7 +176,7 @@ io::task<void> connection::room_to_receive() noexcept {
 io::task<void> connection::receive_all() noexcept {
     while (not is_closing()) {
         co_await writer_.drained_to(limits::unsent_bytes_max);
-        if (home_.buffers.taken_bytes() > home_.buffer_bytes_max) relieve_buffers();
+        if (home_.buffers.taken_bytes() > home_.buffer_bytes_max) enforce_buffer_limit();
         if (not may_receive()) {
             io::task<void> waiting = room_to_receive();
             co_await std::move(waiting);
@@ -207,7 +207,7 @@ io::task<void> connection::send_all() noexcept {
     if (not sent and not is_closing()) close("the client does not receive replies");
 }
 
-io::task<void> connection::expect_session() noexcept {
+io::task<void> connection::enforce_session_deadline() noexcept {
     const deadline until(limits::first_session_within);
     const auto slept = co_await io::co_sleep(loop(), until);
     if (not slept or admitted.has_had_session) co_return;

@@ -110,25 +110,25 @@ public:
     /// may send it.
     using place_in_stream = std::shared_ptr<std::atomic<std::uint64_t>>;
     /// Sends an unsolicited message, an oplock or lease break, `via` a channel, on whose connection
-    /// it does nothing if that is gone; encrypted if `is_sealed`. `encode` writes the body. `end`
+    /// it does nothing if that is gone; encrypted if `is_encrypted`. `encode` writes the body. `end`
     /// receives the position at which the message ends, for has_delivered(). `counted` ends when
     /// the message has been passed to the kernel. Any thread that holds no mutex.
     template <class Body>
-    static void notify(std::shared_ptr<channel> via, bool is_sealed, wire::command code, const Body& body,
+    static void notify(std::shared_ptr<channel> via, bool is_encrypted, wire::command code, const Body& body,
                        place_in_stream end, pending_break counted) noexcept {
         const connection_handle& handle = *via->connection;
-        handle.at_home([by = std::move(via), is_sealed, code, body, end = std::move(end),
+        handle.at_home([by = std::move(via), is_encrypted, code, body, end = std::move(end),
                         counted = std::move(counted)](replier* on) mutable noexcept {
             if (on == nullptr) return;
             connection& self = static_cast<connection&>(*on);
             reply message(self.buffers());
             if (byte_writer* const writer = message.begin(notification_bytes_max)) {
                 encode(*writer, body);
-                self.send_notification(is_sealed ? by.get() : nullptr, code, message);
+                self.send_notification(is_encrypted ? by.get() : nullptr, code, message);
             }
             // relaxed: a number, that orders nothing.
             end->store(self.writer_.queued_bytes(), std::memory_order_relaxed);
-            if (self.stuck_at_) self.check_stuck();
+            if (self.undelivered_at_) self.check_undelivered();
             if (counted) self.end_when_sent(std::move(counted));
         });
     }
@@ -141,7 +141,7 @@ public:
     }
     /// Records that the unsolicited message that ends at `at` is not delivered: until it is, no
     /// more are sent on this connection.
-    void record_stuck(std::uint64_t at) noexcept;
+    void record_undelivered(std::uint64_t at) noexcept;
 
     /// Waits until a large reply would soon be sent; see frame_writer::has_room().
     [[nodiscard]] io::task<void> room_to_send() noexcept { return writer_.has_room(); }
@@ -152,14 +152,14 @@ public:
 
 private:
     void end_when_sent(pending_break counted) noexcept;
-    void check_stuck() noexcept;
+    void check_undelivered() noexcept;
     void begin_closing() noexcept;
     void remember(const channel& ended) noexcept;
     void lose_channels() noexcept;
     void close_here(std::string_view why) noexcept;
     /// Closes a connection of the home loop when its buffers exceed its part of the memory: the one
     /// with most bytes of the client with most. Complexity: O(n log n) in the connections.
-    void relieve_buffers() noexcept;
+    void enforce_buffer_limit() noexcept;
     /// Runs `what(*this)` on the home loop, at once if this is its thread, if the connection still
     /// exists.
     template <class What>
@@ -175,14 +175,15 @@ private:
     [[nodiscard]] bool may_receive() const noexcept;
     [[nodiscard]] io::task<void> room_to_receive() noexcept;
     [[nodiscard]] io::task<void> send_all() noexcept;
-    [[nodiscard]] io::task<void> expect_session() noexcept;
+    [[nodiscard]] io::task<void> enforce_session_deadline() noexcept;
     void end_channels() noexcept;
 
     // incoming.cpp: the content of a frame, and checks of it.
     [[nodiscard]] io::task<void> serve_frame(pool_buffer frame) noexcept;
     [[nodiscard]] io::task<void> serve_messages(bytes_view messages,
-                                                std::shared_ptr<channel> sealed_by) noexcept;
-    [[nodiscard]] std::optional<bytes_view> unseal(pool_buffer& frame, std::shared_ptr<channel>& by) noexcept;
+                                                std::shared_ptr<channel> encrypted_by) noexcept;
+    [[nodiscard]] std::optional<bytes_view> decrypt(pool_buffer& frame,
+                                                    std::shared_ptr<channel>& by) noexcept;
     [[nodiscard]] pool_buffer decompress(bytes_view compressed) noexcept;
     [[nodiscard]] bool admit(bytes_view messages) noexcept;
     [[nodiscard]] io::task<wire::nt_status> serve(request& r) noexcept;
@@ -199,16 +200,16 @@ private:
     // outgoing.cpp: replies become frames.
     [[nodiscard]] finished_reply finish(request& r, wire::nt_status status) noexcept;
     void extend_preauth(request& r, wire::nt_status status, finished_reply& finished) noexcept;
-    void add(reply_batch& replies, finished_reply&& one, channel* sealed_by) noexcept;
-    void send(reply_batch& replies, channel* sealed_by) noexcept;
-    void send(std::span<finished_reply> replies, channel* sealed_by) noexcept;
+    void add(reply_batch& replies, finished_reply&& one, channel* encrypted_by) noexcept;
+    void send(reply_batch& replies, channel* encrypted_by) noexcept;
+    void send(std::span<finished_reply> replies, channel* encrypted_by) noexcept;
     void put_pieces(const reply_payload::file_pieces& what) noexcept;
-    void send_sealed(std::span<const finished_reply> replies, channel& by) noexcept;
-    void seal_parts(std::size_t bytes, channel& by) noexcept;
+    void send_encrypted(std::span<const finished_reply> replies, channel& by) noexcept;
+    void encrypt_parts(std::size_t bytes, channel& by) noexcept;
     [[nodiscard]] bool send_compressed(std::span<finished_reply> replies, std::size_t bytes,
-                                       channel* sealed_by) noexcept;
-    void send_notification(channel* sealed_by, wire::command code, reply& message) noexcept;
-    void send_unasked(const wire::header& header, reply& message, channel* sealed_by) noexcept;
+                                       channel* encrypted_by) noexcept;
+    void send_notification(channel* encrypted_by, wire::command code, reply& message) noexcept;
+    void send_unsolicited(const wire::header& header, reply& message, channel* encrypted_by) noexcept;
     [[nodiscard]] std::uint16_t grant_credits(const request& r) noexcept;
 
     io::socket_handle socket_;
@@ -221,7 +222,7 @@ private:
     intrusive_list<request, &request::link> requests_;
     // Kept from frame to frame: room for what each would otherwise allocate.
     std::vector<finished_reply> spare_replies_;
-    std::vector<bytes_view> parts_to_seal_;
+    std::vector<bytes_view> parts_to_encrypt_;
     std::unordered_map<std::uint64_t, std::shared_ptr<channel>> channels_;
     published_counter channel_count_;
     // Sessions that ended while this was one of their channels, the latest last.
@@ -234,7 +235,7 @@ private:
     published_counter pending_count_;
     std::size_t pending_bytes_ = 0;             // total size of the frames of those requests
     std::size_t decompressed_since_pause_ = 0;  // bytes; then the loop serves others
-    std::optional<std::uint64_t> stuck_at_;
+    std::optional<std::uint64_t> undelivered_at_;
     std::atomic<bool> is_closing_{false};  // the home loop writes
     std::atomic<bool> has_agreed_{false};  // likewise: `agreed` does not change any more
     bool has_lost_channels_ = false;

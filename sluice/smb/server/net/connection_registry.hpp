@@ -41,14 +41,16 @@ public:
     void set_closing() noexcept { is_closing_.store(true, std::memory_order_relaxed); }
     /// Returns whether the last unsolicited message was undelivered when the home loop last
     /// checked: then no more are sent on this connection.
-    [[nodiscard]] bool is_stuck() const noexcept { return is_stuck_.load(std::memory_order_relaxed); }
-    void record_stuck(bool now) noexcept { is_stuck_.store(now, std::memory_order_relaxed); }
+    [[nodiscard]] bool has_undelivered() const noexcept {
+        return has_undelivered_.load(std::memory_order_relaxed);
+    }
+    void record_undelivered(bool now) noexcept { has_undelivered_.store(now, std::memory_order_relaxed); }
 
 private:
     server_loop& home_;
     std::weak_ptr<replier> of_;
     std::atomic<bool> is_closing_{false};
-    std::atomic<bool> is_stuck_{false};
+    std::atomic<bool> has_undelivered_{false};
 };
 
 /// The connections of a server, the sockets it has accepted for them, and whether it takes more.

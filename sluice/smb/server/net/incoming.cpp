@@ -24,10 +24,10 @@ io::task<void> connection::serve_frame(pool_buffer frame) noexcept {
         answer_smb1(frame.bytes());
         co_return;
     }
-    std::shared_ptr<channel> sealed_by;
+    std::shared_ptr<channel> encrypted_by;
     bytes_view messages = frame.bytes();
     if (*kind == wire::frame_kind::encrypted) {
-        const std::optional<bytes_view> opened = unseal(frame, sealed_by);
+        const std::optional<bytes_view> opened = decrypt(frame, encrypted_by);
         if (not opened) {
             close("cannot decrypt a message with any session of this connection");
             co_return;
@@ -45,10 +45,10 @@ io::task<void> connection::serve_frame(pool_buffer frame) noexcept {
         messages = frame.bytes();
     }
     if (not admit(messages)) co_return;
-    co_await serve_messages(messages, std::move(sealed_by));
+    co_await serve_messages(messages, std::move(encrypted_by));
 }
 
-std::optional<bytes_view> connection::unseal(pool_buffer& frame, std::shared_ptr<channel>& by) noexcept {
+std::optional<bytes_view> connection::decrypt(pool_buffer& frame, std::shared_ptr<channel>& by) noexcept {
     const auto sealed = wire::decode_transform(frame.bytes());
     if (not sealed) return std::nullopt;
     by = find_channel(sealed->header.session_id);
@@ -113,7 +113,8 @@ bool connection::admit(bytes_view messages) noexcept {
     return true;
 }
 
-io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<channel> sealed_by) noexcept {
+io::task<void> connection::serve_messages(bytes_view messages,
+                                          std::shared_ptr<channel> encrypted_by) noexcept {
     compound_state compound;
     reply_batch replies(std::move(spare_replies_));
     wire::compound_reader reader(messages, limits::messages_per_compound_max);
@@ -123,7 +124,7 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<c
         request r(*this, *this, *message, compound);
         r.is_last_of_frame = reader.done();
         r.frame_bytes = messages.size();
-        r.sealed_by = sealed_by;
+        r.encrypted_by = encrypted_by;
         r.is_related = wire::has(r.header().flags, wire::header_flags::related);
         r.replies_before = &replies;
         if (not r.is_related) compound = {};
@@ -146,16 +147,16 @@ io::task<void> connection::serve_messages(bytes_view messages, std::shared_ptr<c
                               {{"peer", peer_text_},
                                {"command", wire::name_of(r.header().command)},
                                {"status", wire::name_of(status)}});
-        add(replies, finish(r, status), sealed_by.get());
+        add(replies, finish(r, status), encrypted_by.get());
     }
-    if (not replies.empty()) send(replies, sealed_by.get());
+    if (not replies.empty()) send(replies, encrypted_by.get());
     spare_replies_ = std::move(replies).room();
 }
 
 io::task<nt_status> connection::serve(request& r) noexcept {
     loop_activity::begin(loop_work{.command = r.header().command});
-    if (stuck_at_) [[unlikely]]
-        check_stuck();
+    if (undelivered_at_) [[unlikely]]
+        check_undelivered();
     const nt_status refused = authorise(r);
     if (refused != nt_status::success) co_return refused;
     ENSURE(r.session == nullptr or r.channel->session == r.session,
@@ -188,7 +189,7 @@ nt_status connection::authorise(request& r) noexcept {
     const command_rule* const rule = host_.functions().rule_of(r.header().command);
     if (rule == nullptr) return nt_status::invalid_parameter;
     nt_status status = find_session(r);
-    if (r.session == nullptr and r.sealed_by == nullptr and r.header().command != wire::command::negotiate)
+    if (r.session == nullptr and r.encrypted_by == nullptr and r.header().command != wire::command::negotiate)
         find_signer(r);
     // Commands that need no session accept a message without one, but never a wrong signature.
     if (status != nt_status::success and (rule->needs_session or r.session != nullptr)) return status;
@@ -254,8 +255,8 @@ void connection::remember(const channel& ended) noexcept {
 nt_status connection::check_signature(request& r) noexcept {
     session& by = *r.session;
     const bool is_signed = wire::has(r.header().flags, wire::header_flags::signed_message);
-    if (r.sealed_by != nullptr)
-        return r.sealed_by == r.channel ? nt_status::success : nt_status::access_denied;
+    if (r.encrypted_by != nullptr)
+        return r.encrypted_by == r.channel ? nt_status::success : nt_status::access_denied;
     const bool sets_up = r.header().command == wire::command::session_setup;
     if (by.requires_encryption and by.state() != session::phase::in_progress and not sets_up)
         return nt_status::access_denied;
@@ -275,7 +276,7 @@ nt_status connection::find_tree(request& r) noexcept {
     r.tree = r.session->find_tree(id);
     if (r.tree == nullptr) return nt_status::network_name_deleted;
     r.compound().tree_id = id;
-    if (r.tree->requires_encryption and r.sealed_by == nullptr) return nt_status::access_denied;
+    if (r.tree->requires_encryption and r.encrypted_by == nullptr) return nt_status::access_denied;
     return nt_status::success;
 }
 

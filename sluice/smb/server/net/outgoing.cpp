@@ -109,7 +109,7 @@ finished_reply connection::finish(request& r, nt_status status) noexcept {
                             .hashed_by = {},
                             .grants = std::exchange(r.grants, std::nullopt),
                             .compressed_for = std::move(r.compressed_for)};
-    if (r.sealed_by == nullptr) {
+    if (r.encrypted_by == nullptr) {
         finished.signed_by = std::exchange(r.signs_reply_, std::nullopt);
         if (finished.signed_by)
             header.flags |= wire::header_flags::signed_message;
@@ -131,18 +131,18 @@ void connection::extend_preauth(request& r, nt_status status, finished_reply& fi
         finished.hashed_by = r.channel;
 }
 
-void connection::add(reply_batch& replies, finished_reply&& one, channel* sealed_by) noexcept {
-    if (not replies.empty() and not replies.has_room_for(one)) send(replies, sealed_by);
+void connection::add(reply_batch& replies, finished_reply&& one, channel* encrypted_by) noexcept {
+    if (not replies.empty() and not replies.has_room_for(one)) send(replies, encrypted_by);
     ENSURE(replies.has_room_for(one), "a reply fits into a frame of its own");
     replies.add(std::move(one));
 }
 
-void connection::send(reply_batch& replies, channel* sealed_by) noexcept {
-    send(replies.ready(), sealed_by);
+void connection::send(reply_batch& replies, channel* encrypted_by) noexcept {
+    send(replies.ready(), encrypted_by);
     replies.clear();
 }
 
-void connection::send(std::span<finished_reply> replies, channel* sealed_by) noexcept {
+void connection::send(std::span<finished_reply> replies, channel* encrypted_by) noexcept {
     ENSURE(not replies.empty(), "a frame has a reply");
     // The last as well: Windows does, and is counted on.
     const bool are_padded = replies.size() > 1;
@@ -160,9 +160,9 @@ void connection::send(std::span<finished_reply> replies, channel* sealed_by) noe
     }
     ENSURE(bytes <= wire::frame_bytes_max, "the length of a frame can be said in its prefix");
     const auto is_compressed = [](const finished_reply& one) { return one.compressed_for != nullptr; };
-    if (std::ranges::any_of(replies, is_compressed) and send_compressed(replies, bytes, sealed_by)) return;
-    if (sealed_by != nullptr) {
-        send_sealed(replies, *sealed_by);
+    if (std::ranges::any_of(replies, is_compressed) and send_compressed(replies, bytes, encrypted_by)) return;
+    if (encrypted_by != nullptr) {
+        send_encrypted(replies, *encrypted_by);
         return;
     }
     byte_writer prefix(replies.front().head.bytes());
@@ -197,9 +197,9 @@ void connection::put_pieces(const reply_payload::file_pieces& what) noexcept {
     }
 }
 
-void connection::send_sealed(std::span<const finished_reply> replies, channel& by) noexcept {
+void connection::send_encrypted(std::span<const finished_reply> replies, channel& by) noexcept {
     ENSURE(loop().is_owner(), "a channel seals on the home loop of its connection");
-    std::vector<bytes_view>& parts = parts_to_seal_;
+    std::vector<bytes_view>& parts = parts_to_encrypt_;
     parts.clear();
     std::size_t bytes = 0;
     for (const finished_reply& one : replies) {
@@ -209,12 +209,12 @@ void connection::send_sealed(std::span<const finished_reply> replies, channel& b
             bytes += part.size();
         }
     }
-    seal_parts(bytes, by);
+    encrypt_parts(bytes, by);
 }
 
-// Encrypts the parts in `parts_to_seal_`, of `bytes` in all.
-void connection::seal_parts(std::size_t bytes, channel& by) noexcept {
-    const std::vector<bytes_view>& parts = parts_to_seal_;
+// Encrypts the parts in `parts_to_encrypt_`, of `bytes` in all.
+void connection::encrypt_parts(std::size_t bytes, channel& by) noexcept {
+    const std::vector<bytes_view>& parts = parts_to_encrypt_;
     const std::size_t sealed_bytes = wire::transform_header_bytes + bytes;
     pool_buffer memory = buffers().take(wire::frame_prefix_bytes + sealed_bytes);
     if (not memory) {
@@ -234,7 +234,7 @@ void connection::seal_parts(std::size_t bytes, channel& by) noexcept {
 // Sends the signed replies of a frame compressed, all of them or none. Returns false if that saves
 // too little, and remembers it, so that the next READs of the file do not try again.
 bool connection::send_compressed(std::span<finished_reply> replies, std::size_t bytes,
-                                 channel* sealed_by) noexcept {
+                                 channel* encrypted_by) noexcept {
     ENSURE(agreed.compression.is_on(), "a reply is compressed after an agreement");
     // A compound could be much longer than what a loop may spend time on, and a client accepts.
     if (bytes > limits::compressed_read_bytes_max + wire::header_bytes + read_reply_body_max) return false;
@@ -264,9 +264,9 @@ bool connection::send_compressed(std::span<finished_reply> replies, std::size_t 
             if (one.compressed_for != nullptr) one.compressed_for->skip_compression();
         return false;
     }
-    if (sealed_by != nullptr) {
-        parts_to_seal_.assign(1, *room.first(*size));
-        seal_parts(*size, *sealed_by);
+    if (encrypted_by != nullptr) {
+        parts_to_encrypt_.assign(1, *room.first(*size));
+        encrypt_parts(*size, *encrypted_by);
         return true;
     }
     byte_writer prefix(frame.bytes());
@@ -307,7 +307,7 @@ bool connection::count_pending(request& r) noexcept {
 void connection::send_earlier_replies(request& r) noexcept {
     ENSURE(loop().is_owner(), "replies are sent on the home loop");
     const auto grants = [](const finished_reply& one) { return one.grants.has_value(); };
-    if (std::ranges::any_of(r.replies_before->ready(), grants)) send(*r.replies_before, r.sealed_by.get());
+    if (std::ranges::any_of(r.replies_before->ready(), grants)) send(*r.replies_before, r.encrypted_by.get());
 }
 
 bool connection::send_interim(request& r) noexcept {
@@ -327,12 +327,12 @@ bool connection::send_interim(request& r) noexcept {
     // with AES-GMAC the nonce.
     put_header(finished.head, header);
     // Earlier replies of the same frame must not wait as long.
-    add(*r.replies_before, std::move(finished), r.sealed_by.get());
-    send(*r.replies_before, r.sealed_by.get());
+    add(*r.replies_before, std::move(finished), r.encrypted_by.get());
+    send(*r.replies_before, r.encrypted_by.get());
     return true;
 }
 
-void connection::send_notification(channel* sealed_by, wire::command code, reply& message) noexcept {
+void connection::send_notification(channel* encrypted_by, wire::command code, reply& message) noexcept {
     ENSURE(loop().is_owner(), "a notification is sent on the home loop");
     if (is_closing() or not message.finish()) return;
     wire::header header;
@@ -340,7 +340,7 @@ void connection::send_notification(channel* sealed_by, wire::command code, reply
     header.flags = wire::header_flags::response;
     // Neither message nor session nor tree: this is not a reply to a request ([MS-SMB2] 3.3.4.6).
     header.message_id = ~std::uint64_t{0};
-    send_unasked(header, message, sealed_by);
+    send_unsolicited(header, message, encrypted_by);
 }
 
 // A message that was just queued counts as a pending break until the writer, which it has woken,
@@ -351,11 +351,12 @@ void connection::end_when_sent(pending_break counted) noexcept {
     ENSURE(posted.has_value(), "out of memory to report a sent break");
 }
 
-void connection::send_unasked(const wire::header& header, reply& message, channel* sealed_by) noexcept {
+void connection::send_unsolicited(const wire::header& header, reply& message,
+                                  channel* encrypted_by) noexcept {
     finished_reply finished{
         .head = std::move(message.head()), .payload = {}, .signed_by = {}, .hashed_by = {}};
     put_header(finished.head, header);
-    send(std::span(&finished, 1), sealed_by);
+    send(std::span(&finished, 1), encrypted_by);
 }
 
 }  // namespace sluice::smb::server

@@ -122,8 +122,8 @@ public:
     std::shared_ptr<server::session> session;
     std::shared_ptr<server::tree> tree;
     reply answer;
-    std::vector<std::byte> error_data;           // data that some errors add to their status
-    std::shared_ptr<server::channel> sealed_by;  // not null: encrypted, and so is the reply
+    std::vector<std::byte> error_data;              // data that some errors add to their status
+    std::shared_ptr<server::channel> encrypted_by;  // not null: encrypted, and so is the reply
     /// Signs the reply with this key. Only if the request has proved that its sender knows the key:
     /// see docs/formats/smb2-signing.md. Returns false if the key must not sign a reply with that
     /// id any more: then nothing has changed, and the caller closes the connection.

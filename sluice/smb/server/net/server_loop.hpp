@@ -26,7 +26,7 @@ struct server_loop {
     const std::size_t buffer_bytes_max;  // its part of limits::buffer_bytes_max
     data_path data;
     io::task_group connections;
-    clock_source::steady_time relieve_buffers_next{};  // see buffer_relief.cpp
+    clock_source::steady_time enforce_buffer_limit_next{};  // see buffer_limit.cpp
 
     /// Any thread.
     template <class What>

@@ -18,7 +18,7 @@ constexpr filetime less_long_ago(std::uint64_t{127'000'000'000'000'000});
 constexpr filetime freeze(~std::uint64_t{0});
 constexpr filetime thaw(~std::uint64_t{1});
 
-class write_with_kept_times : public command_test {
+class write_with_sticky_times : public command_test {
 protected:
     // The largest delay of a transfer, in simulated time.
     void set_delay(std::chrono::seconds longest) {
@@ -60,7 +60,7 @@ protected:
     wire::file_id file = open_for(wire::file_all_access);
 };
 
-TEST_F(write_with_kept_times, leaves_those_that_are_set_in_its_course) {
+TEST_F(write_with_sticky_times, leaves_those_that_are_set_in_its_course) {
     await(send_times(all(long_ago)));
     set_delay(std::chrono::seconds(1000));
     const std::uint64_t writing = send_write();
@@ -69,7 +69,7 @@ TEST_F(write_with_kept_times, leaves_those_that_are_set_in_its_course) {
     expect_times(all(less_long_ago));
 }
 
-TEST_F(write_with_kept_times, leaves_the_first_that_are_set_in_its_course) {
+TEST_F(write_with_sticky_times, leaves_the_first_that_are_set_in_its_course) {
     set_delay(std::chrono::seconds(1000));
     const std::uint64_t writing = send_write();
     await(send_times(all(long_ago)));
@@ -78,7 +78,7 @@ TEST_F(write_with_kept_times, leaves_the_first_that_are_set_in_its_course) {
     expect_times(all(long_ago));
 }
 
-TEST_F(write_with_kept_times, leaves_those_that_are_frozen_in_its_course) {
+TEST_F(write_with_sticky_times, leaves_those_that_are_frozen_in_its_course) {
     const basic_information made = times();
     set_delay(std::chrono::seconds(1000));
     const std::uint64_t writing = send_write();
@@ -88,7 +88,7 @@ TEST_F(write_with_kept_times, leaves_those_that_are_frozen_in_its_course) {
     expect_times(made);
 }
 
-TEST_F(write_with_kept_times, changes_those_that_are_thawed_in_its_course) {
+TEST_F(write_with_sticky_times, changes_those_that_are_thawed_in_its_course) {
     set_delay(std::chrono::seconds(1000));
     const std::uint64_t writing = send_write();
     await(send_times(all(long_ago)));
@@ -100,7 +100,7 @@ TEST_F(write_with_kept_times, changes_those_that_are_thawed_in_its_course) {
     EXPECT_GT(times().changed, long_ago);
 }
 
-TEST_F(write_with_kept_times, keeps_them_when_several_are_sent_together) {
+TEST_F(write_with_sticky_times, keeps_them_when_several_are_sent_together) {
     await(send_times(all(long_ago)));
     set_delay(std::chrono::seconds(1000));
     const std::uint64_t first = send_write();
@@ -111,7 +111,7 @@ TEST_F(write_with_kept_times, keeps_them_when_several_are_sent_together) {
 }
 
 // Both wait for the turn that the write has.
-TEST_F(write_with_kept_times, does_not_make_one_of_two_set_infos_lose_the_other) {
+TEST_F(write_with_sticky_times, does_not_make_one_of_two_set_infos_lose_the_other) {
     await(send_times({.changed = freeze}));
     set_delay(std::chrono::seconds(1000));
     const std::uint64_t writing = send_write();

@@ -56,7 +56,7 @@ std::shared_ptr<session> open::session() const noexcept {
 }
 
 bool open::attach(server::session& to, std::shared_ptr<server::tree> by, const server::channel* on,
-                  loss& lost) noexcept {
+                  disconnect_state& lost) noexcept {
     std::shared_ptr<server::tree> before;  // released without the mutex
     const lock_guard held(mutex_);
     if (has_ended() or has_session()) return false;
@@ -68,7 +68,7 @@ bool open::attach(server::session& to, std::shared_ptr<server::tree> by, const s
     // release: pairs with the acquires in is_of().
     tree_seen_.store(tree_.get(), std::memory_order_release);
     session_.store(&to, std::memory_order_release);
-    set_made_on(on);
+    set_create_reply_channel(on);
     return true;
 }
 
@@ -103,46 +103,46 @@ bool open::is_durable() const noexcept {
     return durable_.has_value();
 }
 
-std::uint32_t open::next_loss() const noexcept {
+std::uint32_t open::next_disconnect() const noexcept {
     const lock_guard held(mutex_);
-    return durable_ ? durable_->losses + 1 : 0;
+    return durable_ ? durable_->disconnects + 1 : 0;
 }
 
-bool open::begin_loss(const server::session& of, std::uint32_t number,
-                      quota_hold&& counted_as_kept) noexcept {
+bool open::begin_disconnect(const server::session& of, std::uint32_t number,
+                            quota_hold&& counted_as_kept) noexcept {
     const lock_guard held(mutex_);
     const bool is_its_own = is_live() and session_.load(std::memory_order_relaxed) == &of;
-    if (not is_its_own or not durable_ or durable_->losses + 1 != number) return false;
+    if (not is_its_own or not durable_ or durable_->disconnects + 1 != number) return false;
     ENSURE(not durable_->end, "the time of an open runs while its client is gone");
     ENSURE(counted_as_kept.amount() == 1, "an open that is kept without its client is counted");
-    durable_->losses = number;
+    durable_->disconnects = number;
     counted_kept_ = std::move(counted_as_kept);
     session_.store(nullptr, std::memory_order_release);
     return true;
 }
 
-bool open::is_lost(std::uint32_t number) const noexcept {
-    const bool is_so = is_live() and not has_session() and durable_ and durable_->losses == number;
+bool open::is_disconnected(std::uint32_t number) const noexcept {
+    const bool is_so = is_live() and not has_session() and durable_ and durable_->disconnects == number;
     ENSURE(not is_so or counted_kept_.amount() == 1, "an open that is kept without its client is counted");
     return is_so;
 }
 
-bool open::set_loss_end(std::uint32_t number, const timer_queue::entry& end) noexcept {
+bool open::set_disconnect_end(std::uint32_t number, const timer_queue::entry& end) noexcept {
     const lock_guard held(mutex_);
-    if (not is_lost(number)) return false;
-    ENSURE(not durable_->end, "a loss has one timer");
+    if (not is_disconnected(number)) return false;
+    ENSURE(not durable_->end, "a disconnect has one timer");
     durable_->end = end;
     return true;
 }
 
-bool open::end_if_lost(std::uint32_t number) noexcept {
+bool open::end_if_disconnected(std::uint32_t number) noexcept {
     const lock_guard held(mutex_);
-    return is_lost(number) and end() == open_phase::live;
+    return is_disconnected(number) and end() == open_phase::live;
 }
 
-open::loss open::take_loss() noexcept {
+open::disconnect_state open::take_disconnect_state() noexcept {
     ENSURE(has_ended(), "an open releases its timer and its count when it ends, or comes back");
-    loss lost;
+    disconnect_state lost;
     const lock_guard held(mutex_);
     lost.counted = std::move(counted_kept_);
     if (durable_) lost.end = std::exchange(durable_->end, std::nullopt);

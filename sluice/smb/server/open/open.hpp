@@ -16,11 +16,11 @@
 #include "sluice/smb/server/open/channel_sequence.hpp"
 #include "sluice/smb/server/open/directory_scan.hpp"
 #include "sluice/smb/server/open/directory_watch.hpp"
-#include "sluice/smb/server/open/kept_times.hpp"
 #include "sluice/smb/server/open/lock_sequences.hpp"
 #include "sluice/smb/server/open/named_pipe.hpp"
 #include "sluice/smb/server/open/notify_watch.hpp"
 #include "sluice/smb/server/open/open_progress.hpp"
+#include "sluice/smb/server/open/sticky_times.hpp"
 #include "sluice/smb/server/session/client_quotas.hpp"
 #include "sluice/smb/server/session/tree.hpp"
 #include "sluice/smb/wire/create/create.hpp"
@@ -44,7 +44,7 @@ struct durability {
     bool is_resilient = false;
     std::chrono::milliseconds timeout{};
     std::optional<timer_queue::entry> end;  // while its client is gone: when it ends
-    std::uint32_t losses = 0;               // how often its client was gone; identifies `end`
+    std::uint32_t disconnects = 0;          // how often its client was gone; identifies `end`
 };
 
 /// The part of an open that the mutex of its file guards.
@@ -135,12 +135,12 @@ public:
     /// Attaches the open to a session, which has it in its table, on a channel: for
     /// session::admit(). Returns false if the open has ended or has a session. `lost` receives its
     /// timer and its count as an open without a client, for the caller to end.
-    struct loss {
+    struct disconnect_state {
         std::optional<timer_queue::entry> end;
         quota_hold counted;
     };
     [[nodiscard]] bool attach(server::session& to, std::shared_ptr<server::tree> by,
-                              const server::channel* on, loss& lost) noexcept;
+                              const server::channel* on, disconnect_state& lost) noexcept;
     /// Detaches the open from its session, and returns that; null if it had none. The caller
     /// removes the open from the table of the session.
     [[nodiscard]] std::shared_ptr<server::session> detach() noexcept;
@@ -152,11 +152,11 @@ public:
     [[nodiscard]] std::optional<open_phase> end_if_of(const server::session* of) noexcept;
     /// Returns the channel of the last reply to a CREATE of this open: a break of its oplock on
     /// another channel could overtake that reply. Only for comparison: the channel may be gone.
-    [[nodiscard]] const server::channel* made_on() const noexcept {
-        return made_on_.load(std::memory_order_relaxed);
+    [[nodiscard]] const server::channel* create_reply_channel() const noexcept {
+        return create_reply_channel_.load(std::memory_order_relaxed);
     }
-    void set_made_on(const server::channel* last) noexcept {
-        made_on_.store(last, std::memory_order_relaxed);  // a number, that orders nothing
+    void set_create_reply_channel(const server::channel* last) noexcept {
+        create_reply_channel_.store(last, std::memory_order_relaxed);  // a number, that orders nothing
     }
 
     // --- durability
@@ -175,18 +175,18 @@ public:
     /// Detaches the open from `of` because its client is gone, and counts it as kept; the caller
     /// then starts the timer. Returns false, and changes nothing, if it is not a live and durable
     /// open of `of`.
-    [[nodiscard]] bool begin_loss(const server::session& of, std::uint32_t number,
-                                  quota_hold&& counted) noexcept;
-    /// Records the timer of that loss. Returns false if the client has come back or the open has
+    [[nodiscard]] bool begin_disconnect(const server::session& of, std::uint32_t number,
+                                        quota_hold&& counted) noexcept;
+    /// Records the timer of that disconnect. Returns false if the client has come back or the open has
     /// ended: then the caller cancels the timer.
-    [[nodiscard]] bool set_loss_end(std::uint32_t number, const timer_queue::entry& end) noexcept;
-    /// Returns the number of the next begin_loss(), which identifies its timer.
-    [[nodiscard]] std::uint32_t next_loss() const noexcept;
-    /// Ends the open if its client has been gone since that loss. Returns whether this call has
+    [[nodiscard]] bool set_disconnect_end(std::uint32_t number, const timer_queue::entry& end) noexcept;
+    /// Returns the number of the next begin_disconnect(), which identifies its timer.
+    [[nodiscard]] std::uint32_t next_disconnect() const noexcept;
+    /// Ends the open if its client has been gone since that disconnect. Returns whether this call has
     /// ended it.
-    [[nodiscard]] bool end_if_lost(std::uint32_t number) noexcept;
+    [[nodiscard]] bool end_if_disconnected(std::uint32_t number) noexcept;
     /// Returns its timer and its count as an open without a client, for the caller to end.
-    [[nodiscard]] loss take_loss() noexcept;
+    [[nodiscard]] disconnect_state take_disconnect_state() noexcept;
 
     // --- what its requests share
 
@@ -201,14 +201,14 @@ public:
     }
     /// Returns the times that SET_INFO has set or frozen through this open. They change only in a
     /// turn of the file.
-    [[nodiscard]] kept_times kept() const noexcept {
+    [[nodiscard]] sticky_times kept() const noexcept {
         // acquire: pairs with keep(). Most opens keep none. The file system orders a write and the
         // change of times: a write after the change finds here that the times are kept.
         if (not keeps_times_.load(std::memory_order_acquire)) return {};
         const lock_guard held(mutex_);
         return kept_;
     }
-    void keep(const kept_times& times) noexcept {
+    void keep(const sticky_times& times) noexcept {
         const lock_guard held(mutex_);
         kept_ = times;
         keeps_times_.store(times.any(), std::memory_order_release);  // pairs with kept()
@@ -279,12 +279,12 @@ public:
 private:
     friend class open_table;
 
-    [[nodiscard]] bool is_lost(std::uint32_t number) const noexcept SLUICE_REQUIRES(mutex_);
+    [[nodiscard]] bool is_disconnected(std::uint32_t number) const noexcept SLUICE_REQUIRES(mutex_);
 
     open_in_file in_file_;
     std::atomic<bool> keeps_times_{false};
     std::atomic<unsigned> compression_skips_{0};  // READs not compressed from now on
-    std::atomic<const server::channel*> made_on_{nullptr};
+    std::atomic<const server::channel*> create_reply_channel_{nullptr};
     mutable ranked_mutex<lock_rank::open> mutex_;
     // Written under the mutex. The session takes its opens out before it is destroyed.
     std::atomic<server::session*> session_{nullptr};
@@ -293,7 +293,7 @@ private:
     std::optional<durability> durable_ SLUICE_GUARDED_BY(mutex_);  // null: ends with its connection
     quota_hold counted_kept_ SLUICE_GUARDED_BY(mutex_);            // while its client is gone
     channel_sequence sequence_ SLUICE_GUARDED_BY(mutex_);
-    kept_times kept_ SLUICE_GUARDED_BY(mutex_);
+    sticky_times kept_ SLUICE_GUARDED_BY(mutex_);
     std::shared_ptr<directory_scan> scan_ SLUICE_GUARDED_BY(mutex_);
     std::shared_ptr<io::file_handle> pages_ SLUICE_GUARDED_BY(mutex_);
 };

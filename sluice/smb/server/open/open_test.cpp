@@ -14,7 +14,7 @@ protected:
     ~open_of_a_session() override {
         (void)one_->end();
         (void)one_->detach();
-        (void)one_->take_loss();
+        (void)one_->take_disconnect_state();
     }
 
     static shared_bounds many() {
@@ -31,8 +31,9 @@ protected:
             one_->change_durability(*session_, [](std::optional<durability>& now) { now.emplace(); }));
     }
     [[nodiscard]] bool lose(std::uint32_t number) {
-        if (not one_->begin_loss(*session_, number, quotas_.take(client_, limit::kept_opens))) return false;
-        EXPECT_TRUE(one_->set_loss_end(number, end_));
+        if (not one_->begin_disconnect(*session_, number, quotas_.take(client_, limit::kept_opens)))
+            return false;
+        EXPECT_TRUE(one_->set_disconnect_end(number, end_));
         return true;
     }
 
@@ -44,7 +45,7 @@ protected:
     std::shared_ptr<session> session_ = make_session();
     std::shared_ptr<session> other_ = make_session();
     std::shared_ptr<open> one_ = std::make_shared<open>();
-    open::loss lost_;
+    open::disconnect_state lost_;
     const timer_queue::entry end_{{}, 5};
 };
 
@@ -73,13 +74,13 @@ TEST_F(open_of_a_session, is_not_ended_or_taken_by_another_session) {
 
 TEST_F(open_of_a_session, comes_back_with_its_timer_and_its_count) {
     make_durable();
-    EXPECT_TRUE(lose(one_->next_loss()));
+    EXPECT_TRUE(lose(one_->next_disconnect()));
     EXPECT_FALSE(one_->has_session());
     EXPECT_EQ(quotas_.in_use(limit::kept_opens), 1U);
     EXPECT_TRUE(one_->attach(*other_, nullptr, nullptr, lost_));
     EXPECT_EQ(lost_.end, end_) << "to be cancelled";
     EXPECT_EQ(lost_.counted.amount(), 1U);
-    EXPECT_FALSE(one_->end_if_lost(1)) << "the timer has begun while its client came back";
+    EXPECT_FALSE(one_->end_if_disconnected(1)) << "the timer has begun while its client came back";
     EXPECT_TRUE(one_->is_live());
 }
 
@@ -87,30 +88,30 @@ TEST_F(open_of_a_session, ends_by_the_timer_of_its_last_loss_only) {
     make_durable();
     EXPECT_TRUE(lose(1));
     EXPECT_TRUE(one_->attach(*session_, nullptr, nullptr, lost_));
-    EXPECT_EQ(one_->next_loss(), 2U);
+    EXPECT_EQ(one_->next_disconnect(), 2U);
     EXPECT_FALSE(lose(1)) << "an outdated number";
     EXPECT_TRUE(lose(2));
-    EXPECT_FALSE(one_->end_if_lost(1));
-    EXPECT_TRUE(one_->end_if_lost(2));
+    EXPECT_FALSE(one_->end_if_disconnected(1));
+    EXPECT_TRUE(one_->end_if_disconnected(2));
     EXPECT_TRUE(one_->has_ended());
-    EXPECT_FALSE(one_->end_if_lost(2));
+    EXPECT_FALSE(one_->end_if_disconnected(2));
 }
 
 TEST_F(open_of_a_session, ends_by_a_timer_that_runs_before_it_is_known) {
     make_durable();
-    ASSERT_TRUE(one_->begin_loss(*session_, 1, quotas_.take(client_, limit::kept_opens)));
-    EXPECT_TRUE(one_->end_if_lost(1));
-    EXPECT_FALSE(one_->set_loss_end(1, end_)) << "the loss is over";
+    ASSERT_TRUE(one_->begin_disconnect(*session_, 1, quotas_.take(client_, limit::kept_opens)));
+    EXPECT_TRUE(one_->end_if_disconnected(1));
+    EXPECT_FALSE(one_->set_disconnect_end(1, end_)) << "the disconnect is over";
     EXPECT_TRUE(one_->has_ended());
-    EXPECT_EQ(one_->take_loss().counted.amount(), 1U);
+    EXPECT_EQ(one_->take_disconnect_state().counted.amount(), 1U);
 }
 
 TEST_F(open_of_a_session, refuses_the_timer_of_a_loss_after_which_it_has_come_back) {
     make_durable();
-    ASSERT_TRUE(one_->begin_loss(*session_, 1, quotas_.take(client_, limit::kept_opens)));
+    ASSERT_TRUE(one_->begin_disconnect(*session_, 1, quotas_.take(client_, limit::kept_opens)));
     EXPECT_TRUE(one_->attach(*other_, nullptr, nullptr, lost_));
     EXPECT_FALSE(lost_.end);
-    EXPECT_FALSE(one_->set_loss_end(1, end_));
+    EXPECT_FALSE(one_->set_disconnect_end(1, end_));
     EXPECT_TRUE(one_->is_live());
 }
 

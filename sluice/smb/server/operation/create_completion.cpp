@@ -194,17 +194,17 @@ nt_status create_operation::register_open() noexcept {
     ENSURE(one.phase() == open_phase::making and one.through == r_.tree->target,
            "an open is of the share of its request");
     one.action = action_;
-    open::loss none;
+    open::disconnect_state none;
     const auto admitted = by.admit(one.id.volatile_part.value(), fresh_, *r_.tree, [&]() noexcept {
         return one.attach(by, r_.tree, r_.channel.get(), none);
     });
     switch (admitted) {
-        case session::admittance::admitted:
+        case session::admission_result::admitted:
             break;
-        case session::admittance::too_many:
+        case session::admission_result::too_many:
             return refuse_open(r_);
-        case session::admittance::gone:
-        case session::admittance::refused:
+        case session::admission_result::gone:
+        case session::admission_result::refused:
             return r_.interrupted().value_or(nt_status::user_session_deleted);
     }
     r_.compound().file = one.id;

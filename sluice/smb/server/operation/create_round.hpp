@@ -71,7 +71,7 @@ private:
 
     naming_state& names_;
     one_shot_event<wire::nt_status> entered_;
-    fifo_lock::place barrier_;
+    fifo_lock::lock_request barrier_;
     std::uint64_t removals_ = 0;
     std::optional<pending_creates::place> pending_;
     std::shared_ptr<file_state> changed_;

@@ -94,7 +94,7 @@ void grant_durability(const request& r, open& fresh, const wire::create_args& ar
                                .is_resilient = false,
                                .timeout = timeout_for(asks_second ? asked.durable_v2->timeout_ms : 0),
                                .end = {},
-                               .losses = 0});
+                               .disconnects = 0});
     });
     if (is_durable) encode_durability(fresh, reply);
 }
@@ -116,22 +116,22 @@ bool keep_without_client(server_context& host, const std::shared_ptr<open>& one,
     if (not how or not may_outlive_client(*one, *how)) return false;
     quota_hold counted = host.quotas.take(of.admitted.client, limit::kept_opens);
     if (counted.amount() == 0) return false;
-    const std::uint32_t number = one->next_loss();
+    const std::uint32_t number = one->next_disconnect();
     ENSURE(number != 0, "an open that was durable stays durable");
     const bool is_kept = of.release(one->id.volatile_part.value(), [&]() noexcept {
-        return one->begin_loss(of, number, std::move(counted));
+        return one->begin_disconnect(of, number, std::move(counted));
     });
     if (not is_kept) return false;
-    // After the loss has begun: a timer that finds none would not end the open.
+    // After the disconnect has begun: a timer that finds none would not end the open.
     std::optional<timer_queue::entry> end =
         host.later.add(how->timeout, [&host, which = std::weak_ptr(one), number]() noexcept {
             const std::shared_ptr<open> kept = which.lock();
-            if (kept != nullptr and kept->end_if_lost(number)) (void)finish_end(host, *kept);
+            if (kept != nullptr and kept->end_if_disconnected(number)) (void)finish_end(host, *kept);
         });
-    if (not one->set_loss_end(number, *end)) host.later.end(end);
+    if (not one->set_disconnect_end(number, *end)) host.later.end(end);
     one->drop_scan();
     // In between, a break may have begun, or a lock may have been granted.
-    if (not may_outlive_client(*one, *how) and one->end_if_lost(number)) (void)finish_end(host, *one);
+    if (not may_outlive_client(*one, *how) and one->end_if_disconnected(number)) (void)finish_end(host, *one);
     return true;
 }
 
@@ -149,19 +149,19 @@ std::expected<std::shared_ptr<open>, nt_status> reconnect(request& r, const wire
     std::shared_ptr<open> one = r.host().opens.find_persistent(wanted.file.persistent_part.value());
     const nt_status refused = check(r, args, wanted, one.get());
     if (refused != nt_status::success) return std::unexpected(refused);
-    open::loss lost;
+    open::disconnect_state lost;
     const auto admitted = r.session->admit(one->id.volatile_part.value(), one, *r.tree, [&]() noexcept {
         return one->attach(*r.session, r.tree, r.channel.get(), lost);
     });
     r.host().later.end(lost.end);
     switch (admitted) {
-        case session::admittance::admitted:
+        case session::admission_result::admitted:
             break;
-        case session::admittance::too_many:
+        case session::admission_result::too_many:
             return std::unexpected(refuse_open(r));
-        case session::admittance::gone:
+        case session::admission_result::gone:
             return std::unexpected(nt_status::user_session_deleted);
-        case session::admittance::refused:
+        case session::admission_result::refused:
             return std::unexpected(nt_status::object_name_not_found);
     }
     r.compound().file = one->id;

@@ -51,17 +51,17 @@ namespace {
     const std::vector<std::shared_ptr<session>> sessions =
         is_oplock ? std::vector{via} : host.sessions.alike(*via);
     std::vector<std::shared_ptr<channel>> all;
-    std::vector<std::shared_ptr<channel>> stuck;
+    std::vector<std::shared_ptr<channel>> undelivered;
     for (const std::shared_ptr<session>& one : sessions)
         for (const std::shared_ptr<channel>& way : one->channels()) {
             const bool is_usable = way->is_established() and not way->connection->is_closing() and
                                    (way->sealer or not needs_cipher);
-            if (is_usable) (way->connection->is_stuck() ? stuck : all).push_back(way);
+            if (is_usable) (way->connection->has_undelivered() ? undelivered : all).push_back(way);
         }
-    all.insert(all.end(), stuck.begin(), stuck.end());
+    all.insert(all.end(), undelivered.begin(), undelivered.end());
     const auto first =
         std::ranges::find_if(all, [&](const auto& way) { return is_oplock and way.get() == opener; });
-    if (first != all.end() and not(*first)->connection->is_stuck())
+    if (first != all.end() and not(*first)->connection->has_undelivered())
         std::rotate(all.begin(), first, std::next(first));
     return all;
 }
@@ -97,8 +97,8 @@ void check_later(server_context& host, break_delivery what) {
 void send_over(server_context& host, break_delivery what, const std::shared_ptr<channel>& way,
                pending_break counted) {
     what.end = connection::no_place_yet();
-    const bool is_sealed = what.must_encrypt or way->session->requires_encryption;
-    connection::notify(way, is_sealed, wire::command::oplock_break, what.message, what.end,
+    const bool is_encrypted = what.must_encrypt or way->session->requires_encryption;
+    connection::notify(way, is_encrypted, wire::command::oplock_break, what.message, what.end,
                        std::move(counted));
     what.tried.push_back(way);
     // A client that can have only one channel gets no second attempt.
@@ -117,7 +117,7 @@ void send_over(server_context& host, break_delivery what, const std::shared_ptr<
     return opens;
 }
 
-// The break has not arrived, and its channel is gone or stuck: sends it on the next one.
+// The break has not arrived, and its channel is gone or delivers nothing: sends it on the next one.
 void try_next(server_context& host, break_delivery what) noexcept {
     const std::shared_ptr<lease> of = what.of.lock();
     if (of == nullptr) return;
@@ -130,7 +130,8 @@ void try_next(server_context& host, break_delivery what) noexcept {
     }
     const std::shared_ptr<session> via = reachable(opens);
     if (via == nullptr) return;
-    const auto ways = channels_to(host, via, of->is_oplock(), opens.front()->made_on(), what.must_encrypt);
+    const auto ways =
+        channels_to(host, via, of->is_oplock(), opens.front()->create_reply_channel(), what.must_encrypt);
     const auto next = std::ranges::find_if_not(ways, [&](const auto& one) { return what.has_tried(*one); });
     if (next != ways.end())
         send_over(host, std::move(what), *next, {});
@@ -138,7 +139,8 @@ void try_next(server_context& host, break_delivery what) noexcept {
         check_later(host, std::move(what));  // a new channel may come
 }
 
-// Checks whether it has arrived. If not, and its channel is gone or stuck, sends it on the next one
+// Checks whether it has arrived. If not, and its channel is gone or delivers nothing, sends it on the next
+// one
 // ([MS-SMB2] 3.3.4.6, .7).
 void check_delivery(server_context& host, break_delivery what) noexcept {
     ENSURE(not what.tried.empty(), "a break that was sent is looked after");
@@ -157,7 +159,7 @@ void check_delivery(server_context& host, break_delivery what) noexcept {
                 if (what.needs_answer) check_later(host, std::move(what));
                 return;
             }
-            home->record_stuck(what.place());
+            home->record_undelivered(what.place());
         }
         try_next(host, std::move(what));
     });
@@ -278,8 +280,8 @@ bool decided_breaks::send_or_end(server_context& host, decision& one) noexcept {
     if (via == nullptr or not one.notice) return has_ended_any;
     if (one.notice->needs_answer and not begin_time_limit(host, one.of, one.which)) return has_ended_any;
     if (one.is_parked) return has_ended_any;
-    const auto ways =
-        channels_to(host, via, one.of->is_oplock(), one.opens.front()->made_on(), one.must_encrypt);
+    const auto ways = channels_to(host, via, one.of->is_oplock(), one.opens.front()->create_reply_channel(),
+                                  one.must_encrypt);
     // Without a channel, the last connection is about to end, and its opens with it.
     if (ways.empty()) return has_ended_any;
     send_over(host,

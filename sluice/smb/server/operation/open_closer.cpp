@@ -68,7 +68,7 @@ void forget(server_context& host, open& one, leftover& left) noexcept {
     ENSURE(one.has_ended(), "an open is finished after it has ended");
     const std::shared_ptr<open> holding = one.shared_from_this();
     if (const std::shared_ptr<session> of = one.detach()) of->remove(one.id.volatile_part.value());
-    open::loss lost = one.take_loss();
+    open::disconnect_state lost = one.take_disconnect_state();
     host.later.end(lost.end);
     host.replays.end_eligibility(one);
     if (one.pipe != nullptr) one.pipe->end();

@@ -25,7 +25,8 @@ void leave_connection(const std::shared_ptr<channel>& of, std::shared_ptr<const 
 }
 
 // Ends all that an ended session had.
-void end_remains(server_context& host, session& ended, session::remains left, bool keep_durable) noexcept {
+void release_ended_objects(server_context& host, session& ended, session::ended_objects left,
+                           bool keep_durable) noexcept {
     ENSURE(ended.state() == session::phase::gone, "the opens of a session end after it");
     host.later.end(left.lifetime);
     for (const std::shared_ptr<channel>& one : left.channels)
@@ -126,7 +127,7 @@ std::size_t end_sessions_of_removed_users(server_context& host) noexcept {
 void end_session(server_context& host, session& ending, bool keep_durable) noexcept {
     const std::shared_ptr<session> held = ending.shared_from_this();
     if (auto left = ending.end(false, end_admission(host, ending)))
-        end_remains(host, ending, *std::move(left), keep_durable);
+        release_ended_objects(host, ending, *std::move(left), keep_durable);
 }
 
 // Nothing interrupts the wait: the other loop ends the session in one turn. That turn calls a file
@@ -143,14 +144,14 @@ io::task<void> co_end_session(server_context& host, io::io_multiplexer& by, std:
 void end_session_in_progress(server_context& host, session& ending) noexcept {
     const std::shared_ptr<session> held = ending.shared_from_this();
     if (auto left = ending.end(true, end_admission(host, ending)))
-        end_remains(host, ending, *std::move(left), false);
+        release_ended_objects(host, ending, *std::move(left), false);
 }
 
 void lose_channel(server_context& host, channel& losing) noexcept {
     const std::shared_ptr<session> of = losing.session;
     auto left = of->lose(losing, end_admission(host, *of));
     ENSURE(not losing.is_established(), "nothing is served on a channel that is lost");
-    if (left) end_remains(host, *of, *std::move(left), true);
+    if (left) release_ended_objects(host, *of, *std::move(left), true);
 }
 
 void end_channel(server_context& host, channel& ending) noexcept {
@@ -159,7 +160,7 @@ void end_channel(server_context& host, channel& ending) noexcept {
     auto left = of->remove(ending, end_admission(host, *of));
     ENSURE(held->has_ended() and not held->is_established(), "a channel that was removed has ended");
     leave_connection(held, nullptr, nt_status::user_session_deleted);
-    if (left) end_remains(host, *of, *std::move(left), true);
+    if (left) release_ended_objects(host, *of, *std::move(left), true);
 }
 
 void end_tree(server_context& host, session& of, const tree& ending) noexcept {

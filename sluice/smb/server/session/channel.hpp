@@ -64,7 +64,8 @@ public:
 
     /// Makes the sealer and the opener of a session's keys. Errors: those of
     /// sealing_key::make_sealer and opener::create; then the channel is as before.
-    [[nodiscard]] result<void> make_ciphers(auth::sealing_key& sealing, const auth::cipher_key& opening,
+    [[nodiscard]] result<void> make_ciphers(auth::sealing_key& encryption_key,
+                                            const auth::cipher_key& decryption_key,
                                             secret_random_source& random) noexcept;
 
 private:

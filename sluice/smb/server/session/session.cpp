@@ -68,10 +68,10 @@ bool session::is_any_established() const noexcept {
     return std::ranges::any_of(channels_, [](const auto& one) { return one->is_established(); });
 }
 
-session::remains session::end_all() noexcept {
+session::ended_objects session::end_all() noexcept {
     ENSURE(state() != phase::gone, "a session ends once");
     phase_.store(phase::gone, std::memory_order_release);
-    remains left;
+    ended_objects left;
     left.channels = std::exchange(channels_, {});
     for (const std::shared_ptr<channel>& one : left.channels)
         one->end();
@@ -155,10 +155,11 @@ std::vector<std::shared_ptr<channel>> session::channels() const {
 
 result<void> session::make_ciphers(channel& of, secret_random_source& random) noexcept {
     ENSURE(of.session.get() == this, "a channel gets the keys of its own session");
-    ENSURE(sealing.has_value() == opening.has_value(), "a session has both encryption keys or none");
-    if (not sealing) return {};
+    ENSURE(encryption_key.has_value() == decryption_key.has_value(),
+           "a session has both encryption keys or none");
+    if (not encryption_key) return {};
     const session_section held(mutex_);  // the key counts its sealers
-    return of.make_ciphers(*sealing, *opening, random);
+    return of.make_ciphers(*encryption_key, *decryption_key, random);
 }
 
 void session::begin_binding_ids(std::uint64_t first_signed) noexcept {

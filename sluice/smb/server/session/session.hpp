@@ -100,9 +100,9 @@ public:
     /// Null for guests and the anonymous: they have no key.
     std::optional<auth::secret_bytes<16>> signing_key;  // that of the first channel,
                                                         // which vouches for others
-    std::optional<auth::sealing_key> sealing;           // for what we send; each
+    std::optional<auth::sealing_key> encryption_key;    // for what we send; each
                                                         // channel has a sealer of it
-    std::optional<auth::cipher_key> opening;            // for what we receive
+    std::optional<auth::cipher_key> decryption_key;     // for what we receive
     std::optional<auth::secret_bytes<16>> application_key;
     bool requires_signing = false;
     bool requires_encryption = false;
@@ -127,7 +127,7 @@ public:
     [[nodiscard]] bool has_proof_of(const auth::nt_hash& now) const noexcept;
 
     /// The objects of a session that has ended, for the caller to end.
-    struct remains {
+    struct ended_objects {
         std::vector<std::shared_ptr<channel>> channels;
         std::vector<std::shared_ptr<tree>> trees;
         std::vector<std::shared_ptr<open>> opens;
@@ -137,7 +137,7 @@ public:
     /// gone already, or if `only_in_progress` is set and it is not in progress. `also` runs with
     /// the mutex held, if the session ends.
     template <class Also>
-    [[nodiscard]] std::optional<remains> end(bool only_in_progress, Also also) noexcept {
+    [[nodiscard]] std::optional<ended_objects> end(bool only_in_progress, Also also) noexcept {
         const session_section held(mutex_);
         if (state() == phase::gone or (only_in_progress and state() != phase::in_progress))
             return std::nullopt;
@@ -159,19 +159,19 @@ public:
     /// the session has ended.
     [[nodiscard]] bool establish(channel& of) noexcept;
     /// Records that the connection of a channel is lost: the channel stays, but is not established
-    /// any more. If no other channel is, the session ends: returns its remains. `also` as for
+    /// any more. If no other channel is, the session ends: returns its objects. `also` as for
     /// end().
     template <class Also>
-    [[nodiscard]] std::optional<remains> lose(channel& of, Also also) noexcept {
+    [[nodiscard]] std::optional<ended_objects> lose(channel& of, Also also) noexcept {
         const session_section held(mutex_);
         of.set_established(false);
         if (state() == phase::gone or is_any_established()) return std::nullopt;
         return end_all(also);
     }
     /// Ends a channel and removes it; does nothing if it has ended. If no other channel is
-    /// established, the session ends: returns its remains. `also` as for end().
+    /// established, the session ends: returns its objects. `also` as for end().
     template <class Also>
-    [[nodiscard]] std::optional<remains> remove(channel& ending, Also also) noexcept {
+    [[nodiscard]] std::optional<ended_objects> remove(channel& ending, Also also) noexcept {
         const session_section held(mutex_);
         if (ending.has_ended()) return std::nullopt;
         take_out(ending);
@@ -208,7 +208,7 @@ public:
     /// Removes a tree connection. Returns its opens; std::nullopt if it has ended already.
     [[nodiscard]] std::optional<std::vector<std::shared_ptr<open>>> end_tree(const tree& ending);
 
-    enum class admittance : std::uint8_t {
+    enum class admission_result : std::uint8_t {
         admitted,
         gone,      ///< the session or the tree has ended
         too_many,  ///< limits::opens_per_session_max
@@ -217,17 +217,17 @@ public:
     /// Adds an open under a number that no other open has, through a tree connection. `attach`
     /// attaches the open to the session, with the mutex held.
     template <class Attach>
-    [[nodiscard]] admittance admit(std::uint64_t number, const std::shared_ptr<open>& fresh,
-                                   const tree& through, Attach attach) {
+    [[nodiscard]] admission_result admit(std::uint64_t number, const std::shared_ptr<open>& fresh,
+                                         const tree& through, Attach attach) {
         const session_section held(mutex_);
         const auto by = trees_.find(through.id);
         if (state() == phase::gone or by == trees_.end() or by->second.get() != &through)
-            return admittance::gone;
-        if (opens_.size() >= limits::opens_per_session_max) return admittance::too_many;
-        if (not attach()) return admittance::refused;
+            return admission_result::gone;
+        if (opens_.size() >= limits::opens_per_session_max) return admission_result::too_many;
+        if (not attach()) return admission_result::refused;
         ENSURE(opens_.emplace(number, admitted_open{fresh, through.id}).second,
                "an open comes to its session once");
-        return admittance::admitted;
+        return admission_result::admitted;
     }
     /// Removes an open; does nothing if it is not there.
     void remove(std::uint64_t number) noexcept;
@@ -255,11 +255,11 @@ public:
 private:
     [[nodiscard]] bool is_any_established() const noexcept SLUICE_REQUIRES(mutex_);
     template <class Also>
-    [[nodiscard]] remains end_all(Also& also) noexcept SLUICE_REQUIRES(mutex_) {
+    [[nodiscard]] ended_objects end_all(Also& also) noexcept SLUICE_REQUIRES(mutex_) {
         also();  // first: end_all() marks the channels as ended
         return end_all();
     }
-    [[nodiscard]] remains end_all() noexcept SLUICE_REQUIRES(mutex_);
+    [[nodiscard]] ended_objects end_all() noexcept SLUICE_REQUIRES(mutex_);
     void take_out(channel& ending) noexcept SLUICE_REQUIRES(mutex_);
 
     struct admitted_open {

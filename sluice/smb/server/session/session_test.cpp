@@ -30,7 +30,7 @@ protected:
         EXPECT_TRUE(session_->add(fresh));
         return fresh;
     }
-    [[nodiscard]] session::admittance admit(const std::shared_ptr<open>& one, const tree& through) {
+    [[nodiscard]] session::admission_result admit(const std::shared_ptr<open>& one, const tree& through) {
         return session_->admit(++last_number_, one, through, [] { return true; });
     }
 
@@ -51,7 +51,7 @@ TEST_F(session_of_a_client, ends_once_and_gets_nothing_more) {
     EXPECT_EQ(calls, 1U);
 
     EXPECT_FALSE(session_->add(std::make_shared<tree>()));
-    EXPECT_EQ(admit(std::make_shared<open>(), *by), session::admittance::gone);
+    EXPECT_EQ(admit(std::make_shared<open>(), *by), session::admission_result::gone);
     std::shared_ptr<channel> evicted;
     EXPECT_FALSE(session_->add(std::make_shared<channel>(session_, nullptr), evicted));
     EXPECT_FALSE(session_->make_valid(std::nullopt));
@@ -138,18 +138,18 @@ TEST_F(session_of_a_client, takes_no_open_through_a_tree_that_has_ended) {
     const auto other = add_tree();
     const auto of_ending = std::make_shared<open>();
     const auto of_other = std::make_shared<open>();
-    EXPECT_EQ(admit(of_ending, *ending), session::admittance::admitted);
-    EXPECT_EQ(admit(of_other, *other), session::admittance::admitted);
+    EXPECT_EQ(admit(of_ending, *ending), session::admission_result::admitted);
+    EXPECT_EQ(admit(of_other, *other), session::admission_result::admitted);
     EXPECT_EQ(session_->end_tree(*ending), std::vector{of_ending});
     EXPECT_EQ(session_->end_tree(*ending), std::nullopt) << "TREE_DISCONNECT on another channel";
-    EXPECT_EQ(admit(std::make_shared<open>(), *ending), session::admittance::gone);
+    EXPECT_EQ(admit(std::make_shared<open>(), *ending), session::admission_result::gone);
     EXPECT_EQ(session_->in_use().opens, 2U) << "until its opens end";
 }
 
 TEST_F(session_of_a_client, keeps_an_open_that_is_not_taken_from_it) {
     const auto by = add_tree();
     const auto one = std::make_shared<open>();
-    EXPECT_EQ(admit(one, *by), session::admittance::admitted);
+    EXPECT_EQ(admit(one, *by), session::admission_result::admitted);
     EXPECT_FALSE(session_->release(last_number_, [] { return false; }));
     EXPECT_EQ(session_->in_use().opens, 1U);
     EXPECT_TRUE(session_->release(last_number_, [] { return true; }));

@@ -98,7 +98,7 @@ struct basic_change {
 
 // The change time that such a request leaves as it is, or sets ([MS-FSA] 2.1.5.15.2). `left`: the
 // status afterwards, if the open keeps times.
-[[nodiscard]] nt_status carry_out(vfs::node& node, const basic_change& wanted, const kept_times& after,
+[[nodiscard]] nt_status carry_out(vfs::node& node, const basic_change& wanted, const sticky_times& after,
                                   time_preserver& change_time, std::optional<vfs::metadata>& left) noexcept {
     if (change_time.is_needed()) change_time.ask();
     const nt_status status = status_of(node.change(wanted.on_disk()));
@@ -112,7 +112,8 @@ struct basic_change {
 
 // The times that such a request leaves. A write in progress may have changed the status, but not
 // what was set.
-[[nodiscard]] kept_times::values times_left(const basic_change& wanted, const vfs::metadata& left) noexcept {
+[[nodiscard]] sticky_times::values times_left(const basic_change& wanted,
+                                              const vfs::metadata& left) noexcept {
     const auto set_or = [](const requested_time& wish, vfs::time_point found) {
         return wish.what == requested_time::kind::set ? wish.time : found;
     };
@@ -122,10 +123,10 @@ struct basic_change {
 }
 
 [[nodiscard]] io::task<nt_status> change_basic_in_turn(request& r, open& one, basic_change wanted) noexcept {
-    const kept_times before = one.kept();
-    kept_times after{.accessed = keeps_after(wanted.accessed, before.accessed),
-                     .written = keeps_after(wanted.modified, before.written),
-                     .changed = keeps_after(wanted.changed, before.changed)};
+    const sticky_times before = one.kept();
+    sticky_times after{.accessed = keeps_after(wanted.accessed, before.accessed),
+                       .written = keeps_after(wanted.modified, before.written),
+                       .changed = keeps_after(wanted.changed, before.changed)};
     time_preserver change_time(one, {.changed = after.changed});
     if (wanted.changed.what == requested_time::kind::set) change_time.set_change_time(wanted.changed.time);
     // Before the call: a write in progress that the file system carries out after it checks this,

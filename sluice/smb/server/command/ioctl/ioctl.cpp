@@ -30,7 +30,7 @@ constexpr std::array rules{
     control_rule{control_code::dfs_get_referrals_ex, get_dfs_referrals, control_rule::subject::server},
     control_rule{control_code::pipe_wait, wait_for_pipe, control_rule::subject::server},
     control_rule{control_code::pipe_transceive, transceive_pipe, control_rule::subject::pipe},
-    control_rule{control_code::pipe_peek, peek_at_pipe, control_rule::subject::pipe},
+    control_rule{control_code::pipe_peek, peek_pipe, control_rule::subject::pipe},
     control_rule{control_code::lmr_request_resiliency, request_resiliency},
     control_rule{control_code::srv_request_resume_key, request_resume_key},
     control_rule{control_code::srv_copychunk, copy_chunks},

@@ -59,7 +59,7 @@ using control_handler = io::task<wire::nt_status> (*)(control& c);
 [[nodiscard]] io::task<wire::nt_status> get_dfs_referrals(control& c);         // 3.3.5.15.2
 // ioctl_pipe.cpp: named pipes.
 [[nodiscard]] io::task<wire::nt_status> transceive_pipe(control& c);           // 3.3.5.15.3
-[[nodiscard]] io::task<wire::nt_status> peek_at_pipe(control& c);              // 3.3.5.15.4
+[[nodiscard]] io::task<wire::nt_status> peek_pipe(control& c);                 // 3.3.5.15.4
 [[nodiscard]] io::task<wire::nt_status> wait_for_pipe(control& c);             // 3.3.5.15.10
 // ioctl_copy.cpp: copies between opens.
 // [MS-SMB2] 3.3.5.15.5.

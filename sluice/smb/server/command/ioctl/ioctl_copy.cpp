@@ -152,7 +152,7 @@ constexpr std::uint64_t offset_max = INT64_MAX;
 
 bool may_copy_from(const control& c, const open& source) noexcept {
     ENSURE(source.through != nullptr, "an open is one of a share");
-    return c.r.sealed_by != nullptr or source.through->configuration().encryption != protection::required;
+    return c.r.encrypted_by != nullptr or source.through->configuration().encryption != protection::required;
 }
 
 io::task<nt_status> copy_range(control& c, std::shared_ptr<open> source, wire::copy_chunk chunk) {

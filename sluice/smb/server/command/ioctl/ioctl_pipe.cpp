@@ -27,7 +27,7 @@ io::task<nt_status> transceive_pipe(control& c) {
     co_return got.status;
 }
 
-io::task<nt_status> peek_at_pipe(control& c) {
+io::task<nt_status> peek_pipe(control& c) {
     constexpr std::size_t state_bytes = 16;
     if (c.args.output_bytes_max < state_bytes) co_return nt_status::buffer_too_small;
     byte_writer* const output = c.begin_output(state_bytes);

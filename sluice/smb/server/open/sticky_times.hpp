@@ -10,7 +10,7 @@ namespace sluice::smb::server {
 /// leave them as they are then ([MS-FSA] 2.1.1.6, UserSetAccessTime, UserSetModificationTime,
 /// UserSetChangeTime). Changes through other opens do not. A value; metadata/file_times.hpp works
 /// with it.
-struct kept_times {
+struct sticky_times {
     bool accessed = false;
     bool written = false;
     bool changed = false;

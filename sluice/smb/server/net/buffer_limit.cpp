@@ -11,7 +11,7 @@ namespace sluice::smb::server {
 namespace {
 
 // A closed connection needs a moment to release its buffers, and a search visits all connections.
-constexpr std::chrono::milliseconds relieved_every{20};
+constexpr std::chrono::milliseconds enforcement_interval{20};
 
 struct use_of_client {
     std::size_t bytes = 0;
@@ -26,10 +26,10 @@ struct use_of_client {
 
 }  // namespace
 
-void connection::relieve_buffers() noexcept {
-    ENSURE(loop().is_owner(), "a loop relieves its own buffers");
-    if (host_.clock().steady_now() < home_.relieve_buffers_next) return;
-    home_.relieve_buffers_next = host_.clock().steady_now() + relieved_every;
+void connection::enforce_buffer_limit() noexcept {
+    ENSURE(loop().is_owner(), "a loop limits its own buffers");
+    if (host_.clock().steady_now() < home_.enforce_buffer_limit_next) return;
+    home_.enforce_buffer_limit_next = host_.clock().steady_now() + enforcement_interval;
     std::map<std::string, use_of_client> clients;
     std::size_t bytes = 0;
     for (connection* const one : host_.connections.of_loop(home_)) {
