@@ -46,8 +46,8 @@ void put_file(fat::file_system& system, const std::filesystem::path& from, host_
     if (block.problem) fail(fat_message(*block.problem, from.string()));
     refuse_other_name(system, to);
     const fat::inode_handle file = open_or_create(system, to);
-    succeed_or_fail(system.preallocate(*file, block.file_bytes), shown(to));  // fails early if the file
-                                                                              // does not fit
+    // Fails early if the file does not fit.
+    succeed_or_fail(system.preallocate(*file, block.file_bytes), shown(to));
     fat::run_list::hint hint;
     for (;;) {
         if (block.problem) fail(fat_message(*block.problem, from.string()));

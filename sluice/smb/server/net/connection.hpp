@@ -110,9 +110,9 @@ public:
     /// may send it.
     using place_in_stream = std::shared_ptr<std::atomic<std::uint64_t>>;
     /// Sends an unsolicited message, an oplock or lease break, `via` a channel, on whose connection
-    /// it does nothing if that is gone; encrypted if `is_encrypted`. `encode` writes the body. `end`
-    /// receives the position at which the message ends, for has_delivered(). `counted` ends when
-    /// the message has been passed to the kernel. Any thread that holds no mutex.
+    /// it does nothing if that is gone; encrypted if `is_encrypted`. `encode` writes the body.
+    /// `end` receives the position at which the message ends, for has_delivered(). `counted` ends
+    /// when the message has been passed to the kernel. Any thread that holds no mutex.
     template <class Body>
     static void notify(std::shared_ptr<channel> via, bool is_encrypted, wire::command code, const Body& body,
                        place_in_stream end, pending_break counted) noexcept {

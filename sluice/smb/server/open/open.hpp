@@ -156,7 +156,8 @@ public:
         return create_reply_channel_.load(std::memory_order_relaxed);
     }
     void set_create_reply_channel(const server::channel* last) noexcept {
-        create_reply_channel_.store(last, std::memory_order_relaxed);  // a number, that orders nothing
+        // relaxed: a number, that orders nothing.
+        create_reply_channel_.store(last, std::memory_order_relaxed);
     }
 
     // --- durability
@@ -177,13 +178,13 @@ public:
     /// open of `of`.
     [[nodiscard]] bool begin_disconnect(const server::session& of, std::uint32_t number,
                                         quota_hold&& counted) noexcept;
-    /// Records the timer of that disconnect. Returns false if the client has come back or the open has
-    /// ended: then the caller cancels the timer.
+    /// Records the timer of that disconnect. Returns false if the client has come back or the open
+    /// has ended: then the caller cancels the timer.
     [[nodiscard]] bool set_disconnect_end(std::uint32_t number, const timer_queue::entry& end) noexcept;
     /// Returns the number of the next begin_disconnect(), which identifies its timer.
     [[nodiscard]] std::uint32_t next_disconnect() const noexcept;
-    /// Ends the open if its client has been gone since that disconnect. Returns whether this call has
-    /// ended it.
+    /// Ends the open if its client has been gone since that disconnect. Returns whether this call
+    /// has ended it.
     [[nodiscard]] bool end_if_disconnected(std::uint32_t number) noexcept;
     /// Returns its timer and its count as an open without a client, for the caller to end.
     [[nodiscard]] disconnect_state take_disconnect_state() noexcept;

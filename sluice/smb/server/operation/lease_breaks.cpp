@@ -139,9 +139,8 @@ void try_next(server_context& host, break_delivery what) noexcept {
         check_later(host, std::move(what));  // a new channel may come
 }
 
-// Checks whether it has arrived. If not, and its channel is gone or delivers nothing, sends it on the next
-// one
-// ([MS-SMB2] 3.3.4.6, .7).
+// Checks whether it has arrived. If not, and its channel is gone or delivers nothing, sends it on
+// the next one ([MS-SMB2] 3.3.4.6, .7).
 void check_delivery(server_context& host, break_delivery what) noexcept {
     ENSURE(not what.tried.empty(), "a break that was sent is looked after");
     const std::shared_ptr<lease> of = what.of.lock();
