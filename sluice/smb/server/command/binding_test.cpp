@@ -65,7 +65,7 @@ TEST_F(bindings, are_bound_once) {
 TEST_F(bindings, need_the_signature_of_the_session_key) {
     const std::string first = "no token";
     compliant_client second(where_);
-    second.stand(first_->stands());
+    second.use_ids(first_->current_ids());
     const wire::session_setup_args asked{.flags = wire::session_setup_flags::binding,
                                          .security_blob = std::as_bytes(std::span(first))};
     EXPECT_EQ(second.call(command::session_setup, asked).status(), nt_status::invalid_parameter);
@@ -73,7 +73,7 @@ TEST_F(bindings, need_the_signature_of_the_session_key) {
 
 TEST_F(bindings, are_refused_for_a_session_that_does_not_exist) {
     compliant_client second(where_);
-    second.stand({.session = 4711, .tree = 0});
+    second.use_ids({.session = 4711, .tree = 0});
     EXPECT_EQ(second
                   .call(command::session_setup,
                         wire::session_setup_args{.flags = wire::session_setup_flags::binding})

@@ -21,11 +21,11 @@ TEST_F(tree_disconnect_command, ends_the_tree_connection_with_its_opens) {
 }
 
 TEST_F(tree_disconnect_command, leaves_the_other_tree_connections_of_the_session) {
-    const auto first = client().stands();
+    const auto first = client().current_ids();
     const wire::file_id file = open_for(wire::file_all_access);
     ASSERT_EQ(client().connect_tree("files"), nt_status::success);
     EXPECT_EQ(disconnect(), nt_status::success);
-    client().stand(first);
+    client().use_ids(first);
     EXPECT_EQ(close(file), nt_status::success);
 }
 
