@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Two `sluice serve --shared-locks FILE` on one directory, each with a client that knows only this server."""
 
+import concurrent.futures
 import contextlib
 import functools
 import pathlib
 import subprocess
 import tempfile
-import threading
 import time
 import uuid
 
@@ -91,6 +91,13 @@ def lock(file, offset, length, flags=LockFlags.SMB2_LOCKFLAG_EXCLUSIVE_LOCK):
     if flags != LockFlags.SMB2_LOCKFLAG_UNLOCK:
         flags |= LockFlags.SMB2_LOCKFLAG_FAIL_IMMEDIATELY
     file.lock([lock_element(offset, length, flags)])
+
+
+def run_each(function, clients):
+    """Runs function(number, client) for each client, at the same time. Raises what any of them raises."""
+    with concurrent.futures.ThreadPoolExecutor(len(clients)) as threads:
+        for each in [threads.submit(function, *numbered) for numbered in enumerate(clients)]:
+            each.result()
 
 
 class Peers:
@@ -241,16 +248,14 @@ class TwoServers(Peers):
         file = self.here.open()
         lock_byte_file = next(pathlib.Path(f"{self.locks}.d").iterdir()).name
         file.close()
-        with self.process_checking(lock_byte_file) as let_go:
+        with self.process_checking(lock_byte_file) as let_go, concurrent.futures.ThreadPoolExecutor(1) as thread:
             self.assert_refused(SHARING_VIOLATION, self.here.open)
-            opening = threading.Thread(target=self.here.open, daemon=True)
-            opening.start()
+            opening = thread.submit(self.here.open)
             another = Client(self, self.server)
             another.open("other").close()
-            self.assertTrue(opening.is_alive())
+            self.assertFalse(opening.done())
             let_go()
-            opening.join(10)
-            self.assertFalse(opening.is_alive())
+            opening.result(10)
         self.assert_refused(SHARING_VIOLATION, self.there.open, share="")
 
     def test_closed_files_leave_no_lock_byte_files(self):
@@ -310,14 +315,9 @@ class TwoServersOnLoops(Peers):
                 leave()
 
         (self.directory / "other").write_bytes(b"")
-        threads = [threading.Thread(target=visit, args=each) for each in enumerate(self.clients)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        run_each(visit, self.clients)
         self.assertEqual(problems, [])
         self.assertTrue(all(visits.values()), f"each client succeeded: {visits}")
-
 
     def test_a_file_that_no_server_has_open_is_gone_when_its_close_is_answered(self):
         left = []
@@ -330,11 +330,7 @@ class TwoServersOnLoops(Peers):
                 if (self.directory / name).exists():
                     left.append(name)
 
-        threads = [threading.Thread(target=delete_files, args=each) for each in enumerate(self.clients)]
-        for each in threads:
-            each.start()
-        for each in threads:
-            each.join()
+        run_each(delete_files, self.clients)
         self.assertEqual(left, [])
 
 
