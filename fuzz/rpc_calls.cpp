@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "fuzz/rpc_fixed_host.hpp"
-#include "sluice/smb/wire/rpc/rpc_pipe.hpp"
+#include "fuzz/rpc_reader.hpp"
 #include "sluice/smb/wire/rpc/rpc_share_enum.hpp"
 
 namespace sluice::fuzzing {
@@ -29,20 +29,6 @@ const rpc_syntax& interface_of(rpc_service service) noexcept {
     return rpc_lsarpc_interface;
 }
 
-// Returns the size of all fragments.
-std::size_t read_all(rpc_pipe& pipe) {
-    std::size_t bytes = 0;
-    while (pipe.readable_bytes() != 0) {
-        std::vector<std::byte> room(rpc_fragment_bytes_sent_max);
-        const auto read = pipe.read(room);
-        const bytes_view fragment = *bytes_view(room).first(read.bytes);
-        const auto head = fragment.take<rpc_head>();
-        ENSURE(!read.more and head and checked(*head) and head->fragment_length.value() == fragment.size());
-        bytes += fragment.size();
-    }
-    return bytes;
-}
-
 }  // namespace
 
 void execute_rpc_calls(rpc_service service, bytes_view input) {
@@ -50,9 +36,9 @@ void execute_rpc_calls(rpc_service service, bytes_view input) {
     const auto how = reader.take<le8>();
     if (!how) return;
     rpc_fixed_host host(how->value() % 2 == 0);
-    rpc_pipe pipe(service, host, limits);
+    rpc_testing::whole_pipe pipe(service, host, limits);
     ENSURE(pipe.write(encode_rpc_bind(interface_of(service), 1)));
-    ENSURE(read_all(pipe) != 0);
+    ENSURE(read_fragments(pipe) != 0);
     for (;;) {
         const auto operation = reader.take<le8>();
         const auto length = reader.take<le16>();
@@ -66,7 +52,7 @@ void execute_rpc_calls(rpc_service service, bytes_view input) {
         std::vector<std::byte> fragment;
         append_rpc_fragment(fragment, {.packet = rpc_packet::request, .call = 2}, body);
         ENSURE(pipe.write(fragment), "no arguments break the pipe");
-        const std::size_t answered = read_all(pipe);
+        const std::size_t answered = read_fragments(pipe);
         ENSURE(answered != 0 and answered < limits.unread_bytes_max, "each call has one reply");
     }
 }

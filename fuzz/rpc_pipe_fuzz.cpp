@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "fuzz/rpc_fixed_host.hpp"
-#include "sluice/smb/wire/rpc/rpc_pipe.hpp"
+#include "fuzz/rpc_reader.hpp"
 #include "sluice/smb/wire/rpc/rpc_share_enum.hpp"
 
 namespace {
@@ -15,30 +15,26 @@ namespace {
 using namespace sluice;
 using namespace sluice::smb::wire;
 
-void read_fragments(rpc_pipe& pipe) {
-    while (pipe.readable_bytes() != 0) {
-        std::vector<std::byte> room(rpc_fragment_bytes_sent_max);
-        const auto read = pipe.read(room);
-        const bytes_view fragment = *bytes_view(room).first(read.bytes);
-        const auto head = fragment.take<rpc_head>();
-        ENSURE(!read.more and head and checked(*head) and head->fragment_length.value() == fragment.size());
+// Our client gets the replies, too.
+void read_replies(rpc_testing::whole_pipe& pipe) {
+    (void)fuzzing::read_fragments(pipe, [](bytes_view fragment) {
         (void)decode_srvsvc_bind_ack(fragment);
         const auto piece = decode_rpc_response(fragment);
         if (piece) (void)decode_share_enum_results(piece->bytes);
-    }
+    });
 }
 
 void serve(bytes_view input, rpc_service service, std::size_t step, bool bound) {
     fuzzing::rpc_fixed_host host;
-    rpc_pipe pipe(service, host,
-                  {.arguments_bytes_max = 4096, .results_bytes_max = 65536, .unread_bytes_max = 131072});
+    rpc_testing::whole_pipe pipe(
+        service, host, {.arguments_bytes_max = 4096, .results_bytes_max = 65536, .unread_bytes_max = 131072});
     if (bound) ENSURE(pipe.write(encode_srvsvc_bind(1)));
     byte_reader rest(input);
     while (rest.remaining() != 0) {
         if (!pipe.write(*rest.take_bytes(std::min(step, rest.remaining())))) break;
-        read_fragments(pipe);
+        read_replies(pipe);
     }
-    read_fragments(pipe);
+    read_replies(pipe);
 }
 
 }  // namespace

@@ -235,7 +235,7 @@ io::task<void> smb_server::serve(std::size_t loop, io::socket_handle socket,
                                  io::socket_address peer) noexcept {
     server_loop& home = *context_.loops()[loop];
     const auto client = std::make_shared<connection>(context_, home, std::move(socket), peer);
-    client->admitted.handle = std::make_shared<connection_handle>(home, client);
+    client->admitted.handle = std::make_shared<connection_handle>(home, client, client->peer_host());
     context_.connections.enter(*client, client->admitted.handle);
     if (const auto evicted = context_.admission.enter(client->admitted))
         evicted->close("too many connections without a session from this address");

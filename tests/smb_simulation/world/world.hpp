@@ -6,6 +6,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/base/case_fold.hpp"
@@ -21,6 +22,29 @@ namespace sluice::smb_simulation {
 
 /// A log that discards all events.
 using smb::server::silent_log;
+
+/// A log that keeps the warnings. Thread safety: any thread.
+class log_of_warnings final : public smb::server::event_log {
+public:
+    void write(smb::server::event_severity severity, std::string_view what,
+               std::initializer_list<smb::server::event_field> fields) noexcept override {
+        if (severity != smb::server::event_severity::warning) return;
+        std::string line(what);
+        for (const smb::server::event_field& one : fields)
+            line += ' ' + std::string(one.name) + '=' + std::string(one.value);
+        const std::lock_guard held(mutex_);
+        lines_.push_back(std::move(line));
+    }
+    /// Returns the lines since the last call.
+    [[nodiscard]] std::vector<std::string> take() {
+        const std::lock_guard held(mutex_);
+        return std::exchange(lines_, {});
+    }
+
+private:
+    std::mutex mutex_;
+    std::vector<std::string> lines_;
+};
 
 /// The users of a simulation, one of whom may be treated as a guest.
 class simulated_accounts final : public smb::auth::account_source {
@@ -151,7 +175,7 @@ struct world {
     predictable_secrets_for_simulation secrets;
     simulated_accounts accounts;
     smb::server::user_database& users = accounts.users;
-    silent_log log;
+    log_of_warnings log;
     std::unique_ptr<smb::server::smb_server> server;
     io::task_group clients;
 

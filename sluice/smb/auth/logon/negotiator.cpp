@@ -94,11 +94,11 @@ step_result negotiator::wrap(step_result inner, const spnego::neg_token_resp& re
                                    .response_token = {},
                                    .mech_list_mic = {}};
     if (!ntlm_.can_sign()) {
-        // A MIC of the list needs session security (RFC 4178, section 5): without it, a list in which
-        // NTLM is not the first is refused. A list that an attacker has changed so that NTLM is the
-        // first needs none, and passes; the MIC of NTLM's own messages, if the client sends one,
-        // still reveals an attacker who has removed session security. An anonymous user needs no
-        // MIC, because the attacker gains nothing beyond an own anonymous logon.
+        // A MIC of the list needs session security (RFC 4178, section 5): without it, a list in
+        // which NTLM is not the first is refused. A list that an attacker has changed so that NTLM
+        // is the first needs none, and passes; the MIC of NTLM's own messages, if the client sends
+        // one, still reveals an attacker who has removed session security. An anonymous user needs
+        // no MIC, because the attacker gains nothing beyond an own anonymous logon.
         if (mic_required_ and not done->is_anonymous) {
             return refuse(
                 nt_status::logon_failure,

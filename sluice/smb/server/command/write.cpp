@@ -3,6 +3,7 @@
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/pipe_turn.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/net/write_turn.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
@@ -40,6 +41,18 @@ constexpr std::uint64_t at_end_of_file = ~std::uint64_t{0};
     return nt_status::success;
 }
 
+[[nodiscard]] io::task<nt_status> write_to_pipe(request& r, std::shared_ptr<open> to, bytes_view data) {
+    pipe_turn turn(r, *to->pipe);
+    io::task<nt_status> taking = turn.take();
+    const nt_status refused = co_await std::move(taking);
+    if (refused != nt_status::success) co_return refused;
+    if (to->has_ended()) co_return nt_status::file_closed;
+    const bool is_taken = to->pipe->write(data);
+    io::task<void> finishing = turn.finish();
+    co_await std::move(finishing);
+    co_return is_taken ? reply_with(r, data.size()) : nt_status::pipe_broken;
+}
+
 }  // namespace
 
 io::task<nt_status> serve_write(request& r) {
@@ -48,8 +61,10 @@ io::task<nt_status> serve_write(request& r) {
     if (const nt_status refused = check(r, *args); refused != nt_status::success) co_return refused;
     const std::shared_ptr<open> to = r.find_open(args->file);
     if (to == nullptr) co_return nt_status::file_closed;
-    if (to->is_pipe())
-        co_return to->pipe->write(args->data) ? reply_with(r, args->data.size()) : nt_status::pipe_broken;
+    if (to->is_pipe()) {
+        io::task<nt_status> writing = write_to_pipe(r, to, args->data);
+        co_return co_await std::move(writing);
+    }
     if (to->is_directory()) co_return nt_status::invalid_device_request;
     if (not wire::has_any(to->access, access_mask::write_data | access_mask::append_data))
         co_return nt_status::access_denied;

@@ -103,16 +103,20 @@ inline constexpr std::size_t pipe_bytes_max = 64U << 20;
 inline constexpr std::size_t pipe_arguments_bytes_max = 64U << 10;
 inline constexpr std::size_t pipe_results_bytes_max = 1U << 20;
 inline constexpr std::size_t pipe_unread_bytes_max = 2U << 20;
-inline constexpr std::size_t pipe_calls_per_write_max = 16;
+inline constexpr std::size_t pipe_calls_per_write_max = 1;
+/// Sessions that a call ends in one turn of its loop; it does the rest in later turns.
+inline constexpr std::size_t pipe_ends_per_turn = 16;
 /// The depth of the arguments of one call, and the elements of an array in them.
 inline constexpr std::size_t pipe_depth_max = 4;
 inline constexpr std::size_t pipe_elements_max = 1000;
 /// Objects that the client of one pipe has open.
 inline constexpr std::size_t pipe_handles_max = 64;
-/// Entries and bytes of one part of a list, and the opens that one call examines for it.
+/// Entries and bytes of one part of a list; and the sessions or opens that one call examines, and
+/// the paths of opens that it determines.
 inline constexpr std::size_t pipe_listed_max = 1000;
 inline constexpr std::size_t pipe_listed_bytes_max = 512U << 10;
 inline constexpr std::size_t pipe_examined_max = 4096;
+inline constexpr std::size_t pipe_paths_max = 1000;
 
 /// Names that one call of a query of a directory examines; then the loop serves others. A name
 /// whose security descriptor is read counts as several (open/directory_scan.hpp).

@@ -16,4 +16,12 @@ io::task<void> next_turn(io::io_multiplexer& loop) noexcept {
     co_await io::yield(loop);
 }
 
+io::task<void> later_turn(io::io_multiplexer& loop) noexcept {
+    ENSURE(loop.is_owner(), "a coroutine goes on on its own loop");
+    const std::uint64_t present = loop.turn();
+    do {
+        co_await io::yield(loop);
+    } while (loop.turn() == present);
+}
+
 }  // namespace sluice::smb::server

@@ -56,5 +56,8 @@ template <class Awaiter>
 /// Resumes from the loop after the code that runs now has ended: for messages that must follow the
 /// reply in progress.
 [[nodiscard]] io::task<void> next_turn(io::io_multiplexer& loop) noexcept;
+/// Resumes in a later turn of the loop, in which it has also served its sockets, files and timers.
+/// Complexity: it is resumed with every other item that is posted in the rest of this turn.
+[[nodiscard]] io::task<void> later_turn(io::io_multiplexer& loop) noexcept;
 
 }  // namespace sluice::smb::server

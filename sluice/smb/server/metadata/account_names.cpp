@@ -159,13 +159,34 @@ std::optional<rpc_account> account_names::named(std::string_view name) const {
     return is_own(only) ? std::optional(account_of_domain(own_)) : std::nullopt;
 }
 
-std::vector<rpc_account> account_names::users() const {
-    std::vector<rpc_account> all;
-    if (users_ == nullptr) return all;
+std::optional<rpc_account> account_names::user_numbered(std::uint32_t number) const {
+    if (users_ == nullptr) return std::nullopt;
     const auto known = users_->current();
-    for (const auto& [number, name] : known->by_number)
-        all.push_back(user(name));
-    return all;
+    const auto found = known->by_number.find(number);
+    return found == known->by_number.end() ? std::nullopt : std::optional(user(found->second));
+}
+
+std::optional<rpc_account> account_names::user_named(std::string_view name) const {
+    if (users_ == nullptr) return std::nullopt;
+    const auto known = users_->current();
+    const auto found = known->by_name.find(fold(name));
+    ENSURE(known->by_number.size() <= known->by_name.size(), "each number is one of a user");
+    return found == known->by_name.end() ? std::nullopt : std::optional(user(found->second));
+}
+
+std::vector<rpc_account> account_names::users_after(std::uint32_t after, std::size_t most) const {
+    std::vector<rpc_account> some;
+    if (users_ == nullptr) return some;
+    const auto known = users_->current();
+    for (auto next = known->by_number.upper_bound(after);
+         next != known->by_number.end() and some.size() != most; ++next)
+        some.push_back(user(next->second));
+    ENSURE(some.size() <= most, "a part of the users has a bound");
+    return some;
+}
+
+std::size_t account_names::user_count() const {
+    return users_ == nullptr ? 0 : users_->current()->by_number.size();
 }
 
 rpc_account account_names::user(const std::string& name) const {

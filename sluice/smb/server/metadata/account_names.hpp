@@ -30,8 +30,13 @@ public:
     /// logarithmic in the users; linear when they have changed.
     [[nodiscard]] std::optional<wire::rpc_account> of(const wire::sid& who) const;
     [[nodiscard]] std::optional<wire::rpc_account> named(std::string_view name) const;
-    /// Returns the users that can log on, each with another relative ID. Complexity: linear.
-    [[nodiscard]] std::vector<wire::rpc_account> users() const;
+    /// Return the users that can log on, of those with one relative ID the first: the one with a
+    /// relative ID, the one with a name, and at most `most` with the smallest relative IDs above
+    /// `after`. Complexity: as above, and linear in the result.
+    [[nodiscard]] std::optional<wire::rpc_account> user_numbered(std::uint32_t number) const;
+    [[nodiscard]] std::optional<wire::rpc_account> user_named(std::string_view name) const;
+    [[nodiscard]] std::vector<wire::rpc_account> users_after(std::uint32_t after, std::size_t most) const;
+    [[nodiscard]] std::size_t user_count() const;
 
 private:
     [[nodiscard]] wire::rpc_account user(const std::string& name) const;

@@ -109,14 +109,28 @@ TEST_F(account_names_of_server, name_a_user_by_the_relative_id_in_the_domain_of_
     EXPECT_EQ(name_of({5, made}), "unknown");
 }
 
-TEST_F(account_names_of_server, list_the_users) {
+TEST_F(account_names_of_server, list_the_users_by_their_relative_ids) {
+    accounts.names = {"Alice", "bob", "carol", "dave"};
+    EXPECT_EQ(names.user_count(), 4U);
     std::vector<std::string> listed;
-    for (const wire::rpc_account& one : names.users()) {
-        EXPECT_EQ(one.id, of_user(one.name));
-        listed.push_back(one.name);
+    std::uint32_t last = 0;
+    for (auto part = names.users_after(0, 3); not part.empty(); part = names.users_after(last, 3)) {
+        EXPECT_LE(part.size(), 3U);
+        for (const wire::rpc_account& one : part) {
+            EXPECT_EQ(one.id, of_user(one.name));
+            EXPECT_GT(one.id.sub_authorities().back(), last);
+            last = one.id.sub_authorities().back();
+            EXPECT_EQ(names.user_numbered(last), one);
+            EXPECT_EQ(names.user_named(one.name), one);
+            listed.push_back(one.name);
+        }
     }
     std::ranges::sort(listed);
     EXPECT_EQ(listed, accounts.names);
+    EXPECT_EQ(names.user_numbered(last + 1), std::nullopt);
+    EXPECT_EQ(names.user_named("ALICE"), names.named("alice"));
+    EXPECT_EQ(names.user_named("SLUICE\\alice"), std::nullopt) << "without a domain";
+    EXPECT_EQ(names.user_named("Everyone"), std::nullopt);
 }
 
 TEST_F(account_names_of_server, follow_changes_of_the_users) {
@@ -132,7 +146,10 @@ TEST_F(account_names_of_server, keep_users_from_those_who_may_not_ask) {
     EXPECT_FALSE(of_guest.of(of_user("alice")).has_value());
     EXPECT_FALSE(of_guest.named("alice").has_value());
     EXPECT_TRUE(of_guest.named("Everyone").has_value());
-    EXPECT_TRUE(of_guest.users().empty());
+    EXPECT_TRUE(of_guest.users_after(0, 10).empty());
+    EXPECT_EQ(of_guest.user_count(), 0U);
+    EXPECT_FALSE(of_guest.user_named("alice").has_value());
+    EXPECT_FALSE(of_guest.user_numbered(of_user("alice").sub_authorities().back()).has_value());
 }
 
 }  // namespace

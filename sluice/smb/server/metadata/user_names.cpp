@@ -2,6 +2,7 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/metadata/user_sids.hpp"
+#include "sluice/smb/wire/rpc/rpc_account.hpp"
 
 namespace sluice::smb::server {
 
@@ -25,7 +26,8 @@ std::shared_ptr<const user_names::table> user_names::made() const {
     for (const std::string& name : accounts_.found_names()) {
         const wire::sid id = sid_of({.name = name, .domain = {}});
         fresh->by_sid[text_of(id)] = name;
-        fresh->by_number.try_emplace(id.sub_authorities().back(), name);
+        const std::uint32_t number = id.sub_authorities().back();
+        if (number != wire::sam_group_of_users) fresh->by_number.try_emplace(number, name);
         fresh->by_name[fold(name)] = name;
     }
     ENSURE(fresh->by_sid.size() <= fresh->by_name.size(), "a user has one SID");

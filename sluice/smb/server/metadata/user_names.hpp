@@ -20,7 +20,8 @@ public:
         std::uint64_t generation = 0;                // that the accounts had
         std::map<std::string, std::string> by_sid;   // names by the text of the SID
         std::map<std::string, std::string> by_name;  // names by folded name
-        // Names by the relative ID. If two users have the same one, the first counts.
+        // Names by the relative ID, except the one that samr gives to a group. If two users have
+        // the same one, the first counts.
         std::map<std::uint32_t, std::string> by_number;
     };
 

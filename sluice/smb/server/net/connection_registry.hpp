@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -22,10 +23,12 @@ class replier;
 /// strong one, so that the connection is destroyed there.
 class connection_handle {
 public:
-    connection_handle(server_loop& home, std::weak_ptr<replier> of) noexcept
-        : home_(home), of_(std::move(of)) {}
+    /// `address`: the address of the client, without a port.
+    connection_handle(server_loop& home, std::weak_ptr<replier> of, std::string address) noexcept
+        : home_(home), of_(std::move(of)), address_(std::move(address)) {}
 
     [[nodiscard]] server_loop& home() const noexcept { return home_; }
+    [[nodiscard]] const std::string& address() const noexcept { return address_; }
     /// Ends the connection soon; `why` is for the log, and a literal. The caller holds no mutex.
     void close(std::string_view why) const noexcept;
     /// Runs `what(replier*)` on the home loop, at once if this is its thread; null: the connection
@@ -49,6 +52,7 @@ public:
 private:
     server_loop& home_;
     std::weak_ptr<replier> of_;
+    const std::string address_;
     std::atomic<bool> is_closing_{false};
     std::atomic<bool> has_undelivered_{false};
 };

@@ -7,25 +7,6 @@ namespace sluice::smb::server {
 
 namespace {
 
-[[nodiscard]] const char* name_of(const std::optional<wire::dialect>& which) noexcept {
-    if (not which) return "";
-    switch (*which) {
-        case wire::dialect::smb_2_0_2:
-            return "2.0.2";
-        case wire::dialect::smb_2_1:
-            return "2.1";
-        case wire::dialect::smb_3_0:
-            return "3.0";
-        case wire::dialect::smb_3_0_2:
-            return "3.0.2";
-        case wire::dialect::smb_3_1_1:
-            return "3.1.1";
-        case wire::dialect::smb_2_wildcard:
-            return "";
-    }
-    return "";
-}
-
 [[nodiscard]] const char* name_of(auth::signing_algorithm which) noexcept {
     switch (which) {
         case auth::signing_algorithm::hmac_sha256:
@@ -59,7 +40,7 @@ channel_status connection::status() const {
     // acquire: the parameters; pairs with publish_agreed().
     const bool has_agreed = has_agreed_.load(std::memory_order_acquire);
     return {.peer = peer_text_,
-            .dialect = has_agreed ? name_of(agreed.dialect) : "",
+            .dialect = std::string(has_agreed ? agreed.dialect_name() : std::string_view()),
             .signing = has_agreed ? name_of(agreed.signing) : "",
             .cipher = has_agreed ? name_of(agreed.cipher) : "",
             .loop = home_.number,

@@ -4,68 +4,58 @@
 
 namespace sluice::smb::server {
 
-namespace {
-
-void do_all(std::vector<pipe_work>& work) noexcept {
-    for (pipe_work& one : work) {
-        ENSURE(one != nullptr, "work that a request has asked for can be done");
-        one();
-    }
-}
-
-}  // namespace
-
 bool named_pipe::write(bytes_view request) noexcept {
+    std::size_t unread_bytes = 0;
+    {
+        const lock_guard held(mutex_);
+        if (is_broken_) return false;
+        unread_bytes = answer_bytes();
+    }
+    const bool is_valid = process(request, unread_bytes);
     bool is_taken = false;
-    std::vector<pipe_work> work;
     {
         event_wakes<wire::nt_status> woken;
         const lock_guard held(mutex_);
-        is_taken = process(request);
-        work = take_work();
+        is_taken = finish(is_valid);
         wake(woken);
     }
-    do_all(work);
     switch_point::mark();  // a reader on another loop may get the answer before this returns
     return is_taken;
 }
 
-bool named_pipe::process(bytes_view request) noexcept {
-    const bool is_taken = take(request);
-    if (not is_taken) is_broken_ = true;
-    return is_taken;
+bool named_pipe::finish(bool is_valid) noexcept {
+    const bool is_published = publish(is_valid);
+    ENSURE(is_published ? is_valid : answer_bytes() == 0, "a pipe that is broken has no answers");
+    if (not is_published) is_broken_ = true;
+    return is_published;
 }
 
 named_pipe::read_outcome named_pipe::read(mutable_bytes into) noexcept {
     const lock_guard held(mutex_);
+    return read_held(into);
+}
+
+named_pipe::read_outcome named_pipe::read_held(mutable_bytes into) noexcept {
     const read_outcome got = read_answer(into);
     ENSURE(got.bytes <= into.size(), "a pipe moves no more than there is room for");
     return got;
 }
 
 named_pipe::transceive_outcome named_pipe::transceive(bytes_view request, mutable_bytes into) noexcept {
-    transceive_outcome outcome;
-    std::vector<pipe_work> work;
     {
-        event_wakes<wire::nt_status> woken;
         const lock_guard held(mutex_);
-        outcome = transceive_held(request, into, woken);
-        work = take_work();
+        if (is_broken_) return {.status = wire::nt_status::pipe_disconnected};
+        if (answer_bytes() != 0) return {.status = wire::nt_status::pipe_busy};
     }
-    do_all(work);
-    return outcome;
-}
-
-named_pipe::transceive_outcome named_pipe::transceive_held(bytes_view request, mutable_bytes into,
-                                                           event_wakes<wire::nt_status>& woken) noexcept {
-    if (answer_bytes() != 0) return {.status = wire::nt_status::pipe_busy};
-    if (not process(request)) {
+    const bool is_valid = process(request, 0);
+    event_wakes<wire::nt_status> woken;
+    const lock_guard held(mutex_);
+    if (not finish(is_valid)) {
         wake(woken);
         return {.status = wire::nt_status::pipe_disconnected};
     }
     if (answer_bytes() == 0) return {.status = wire::nt_status::invalid_pipe_state};
-    const read_outcome got = read_answer(into);
-    ENSURE(got.bytes <= into.size(), "a pipe moves no more than there is room for");
+    const read_outcome got = read_held(into);
     wake(woken);  // for what is left
     return {.status = got.more ? wire::nt_status::buffer_overflow : wire::nt_status::success,
             .bytes = got.bytes};

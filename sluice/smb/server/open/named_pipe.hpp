@@ -8,26 +8,33 @@
 #include <vector>
 
 #include "sluice/base/bytes.hpp"
+#include "sluice/smb/server/core/fifo_lock.hpp"
 #include "sluice/smb/server/core/one_shot_event.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
 
 namespace sluice::smb::server {
 
-/// Work that a request on a pipe has asked for: it ends sessions or opens, that of the pipe among
-/// them.
+/// Work that a request on a pipe has asked for: it ends one session or open, perhaps that of the
+/// pipe.
 using pipe_work = std::move_only_function<void() noexcept>;
 
 /// A named pipe of IPC$, served by this program itself. A write is a request; the reply can be read
 /// as soon as the write returns.
-/// Monitor: any thread; `mutex_` guards the answers and their readers, and the functions that a
-/// pipe of a kind defines run under it: they may lock any other mutex, and post nothing. Allocates:
-/// as these do, and a pointer per waiter.
+///
+/// Invariant: requests are processed one after the other, in the order in which they take
+/// `requests` (net/pipe_turn.hpp), without a mutex: they may look at everything, and determine the
+/// paths of files, and no other loop waits for them.
+/// Monitor: any thread; `mutex_` guards the answers and their readers. The holder of `requests`
+/// owns the rest. Allocates: as the pipes of a kind do, and a pointer per waiter.
 class named_pipe {
 public:
     virtual ~named_pipe() = default;
     named_pipe(const named_pipe&) = delete;
     named_pipe& operator=(const named_pipe&) = delete;
+
+    /// The caller of write(), transceive() and take_work() holds it, exclusively.
+    fifo_lock requests;
 
     /// Processes a client's write, and wakes the readers that wait for a reply. Returns false if
     /// the bytes are invalid for this pipe, which is broken from then on.
@@ -48,6 +55,9 @@ public:
         std::size_t bytes = 0;
     };
     [[nodiscard]] transceive_outcome transceive(bytes_view request, mutable_bytes into) noexcept;
+    /// Returns the work that the requests since the last call have asked for.
+    [[nodiscard]] virtual std::vector<pipe_work> take_work() noexcept { return {}; }
+
     [[nodiscard]] bool has_answer() const noexcept { return readable_bytes() != 0; }
     /// Returns the size of all replies.
     [[nodiscard]] std::size_t readable_bytes() const noexcept;
@@ -61,21 +71,21 @@ public:
 
 protected:
     named_pipe() = default;
-    // The work of the public functions, under the mutex.
-    [[nodiscard]] virtual bool take(bytes_view request) noexcept = 0;
+    /// Processes a request, without the mutex. `unread_bytes`: the size of the answers that were
+    /// not read. Returns false if the bytes are invalid.
+    [[nodiscard]] virtual bool process(bytes_view request, std::size_t unread_bytes) noexcept = 0;
+    // The rest runs under the mutex, locks only mutexes of clients, and posts nothing.
+    /// Adds the answers of process(), which has returned `is_valid`, to those that can be read.
+    /// Returns false, and drops all answers, if it is false, or there is no room.
+    [[nodiscard]] virtual bool publish(bool is_valid) noexcept = 0;
     [[nodiscard]] virtual read_outcome read_answer(mutable_bytes into) noexcept = 0;
     [[nodiscard]] virtual std::size_t answer_bytes() const noexcept = 0;
-    /// Returns the work that the requests since the last call have asked for. It is done without
-    /// the mutex, on the thread of the request, before that gets its status.
-    [[nodiscard]] virtual std::vector<pipe_work> take_work() noexcept { return {}; }
 
 private:
     // Nothing while a reader has to wait.
     [[nodiscard]] std::optional<wire::nt_status> outcome() const noexcept SLUICE_REQUIRES(mutex_);
-    [[nodiscard]] bool process(bytes_view request) noexcept SLUICE_REQUIRES(mutex_);
-    [[nodiscard]] transceive_outcome transceive_held(bytes_view request, mutable_bytes into,
-                                                     event_wakes<wire::nt_status>& woken) noexcept
-        SLUICE_REQUIRES(mutex_);
+    [[nodiscard]] bool finish(bool is_valid) noexcept SLUICE_REQUIRES(mutex_);
+    [[nodiscard]] read_outcome read_held(mutable_bytes into) noexcept SLUICE_REQUIRES(mutex_);
     void wake(event_wakes<wire::nt_status>& woken) noexcept SLUICE_REQUIRES(mutex_);
 
     mutable ranked_mutex<lock_rank::pipe> mutex_;

@@ -1,5 +1,6 @@
 #include "sluice/smb/server/open/open_table.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::smb::server {
@@ -44,6 +45,38 @@ std::shared_ptr<open> open_table::find_persistent(std::uint64_t persistent) cons
     ENSURE(found == in.opens.end() or found->second->id.persistent_part.value() == persistent,
            "an open in the table has the number that it is found by");
     return found == in.opens.end() ? nullptr : found->second;
+}
+
+std::shared_ptr<open> open_table::find_by_end(std::uint32_t end) const noexcept {
+    static_assert((1ULL << 32) % shards == 0, "the last bits of a number name its shard");
+    const shard& in = shard_of(end);
+    std::shared_ptr<open> found;
+    const lock_guard held(in.mutex);
+    for (std::uint64_t number = end; number < in.next * shards; number += 1ULL << 32) {
+        const auto one = in.opens.find(number);
+        if (one == in.opens.end()) continue;
+        if (found != nullptr) return nullptr;
+        found = one->second;
+    }
+    ENSURE(found == nullptr or static_cast<std::uint32_t>(found->id.persistent_part.value()) == end,
+           "an open is found by the end of its number");
+    return found;
+}
+
+std::vector<std::uint32_t> open_table::ends_after(std::uint32_t after, std::size_t most) const {
+    std::vector<std::uint32_t> ends;
+    for (const shard& in : shards_) {
+        const lock_guard held(in.mutex);
+        for (const auto& [number, one] : in.opens)
+            if (const auto end = static_cast<std::uint32_t>(number); end > after) ends.push_back(end);
+    }
+    if (ends.size() > most) {
+        std::ranges::nth_element(ends, ends.begin() + static_cast<std::ptrdiff_t>(most));
+        ends.resize(most);
+    }
+    std::ranges::sort(ends);
+    ENSURE(ends.empty() or ends.front() > after, "a list continues after the open before it");
+    return ends;
 }
 
 std::vector<std::shared_ptr<open>> open_table::all() const {

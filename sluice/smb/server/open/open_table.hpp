@@ -34,6 +34,13 @@ public:
     [[nodiscard]] std::shared_ptr<open> find(const wire::file_id& id) const noexcept;
     /// Finds an open by the persistent part alone: for reconnection.
     [[nodiscard]] std::shared_ptr<open> find_persistent(std::uint64_t persistent) const noexcept;
+    /// Returns the open whose number ends in these 32 bits; null if there is none, or several.
+    /// Complexity: a search for each 2^28 opens that its loop has created.
+    [[nodiscard]] std::shared_ptr<open> find_by_end(std::uint32_t end) const noexcept;
+    /// Returns the last 32 bits of the numbers of opens: at most `most`, the smallest above
+    /// `after`, in ascending order, one for each open. Complexity: linear in the opens. Allocates:
+    /// the list.
+    [[nodiscard]] std::vector<std::uint32_t> ends_after(std::uint32_t after, std::size_t most) const;
     /// Returns all of them, in no order; returns their numbers. Complexity: linear. Allocates: the
     /// list.
     [[nodiscard]] std::vector<std::shared_ptr<open>> all() const;

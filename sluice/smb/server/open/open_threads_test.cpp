@@ -2,10 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "sluice/base/held_mutexes.hpp"
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/smb/server/core/threads_testing.hpp"
 #include "sluice/smb/server/open/named_pipe.hpp"
@@ -61,6 +65,29 @@ TEST_F(monitors_of_opens, open_table_finds_opens_of_all_loops_and_no_number_twic
     EXPECT_EQ(quotas_.in_use(limit::opens), 0U);
 }
 
+TEST_F(monitors_of_opens, open_table_lists_opens_of_all_loops_by_the_ends_of_their_numbers) {
+    open_table opens;
+    const client_reference by = quotas_.user("user");
+    std::vector<std::shared_ptr<open>> all;
+    for (std::size_t i = 0; i != 20; ++i)
+        all.push_back(opens.make(by, i % 3));
+    std::vector<std::uint32_t> listed;
+    for (auto part = opens.ends_after(0, 7); not part.empty(); part = opens.ends_after(listed.back(), 7)) {
+        EXPECT_LE(part.size(), 7U);
+        listed.insert(listed.end(), part.begin(), part.end());
+    }
+    EXPECT_EQ(listed.size(), all.size());
+    EXPECT_TRUE(std::ranges::is_sorted(listed));
+    for (const std::shared_ptr<open>& one : all) {
+        const auto end = static_cast<std::uint32_t>(one->id.persistent_part.value());
+        EXPECT_TRUE(std::ranges::binary_search(listed, end));
+        EXPECT_EQ(opens.find_by_end(end), one);
+        opens.remove(*one);
+        EXPECT_EQ(opens.find_by_end(end), nullptr);
+    }
+    EXPECT_EQ(opens.find_by_end(0xFFFFFFFF), nullptr);
+}
+
 TEST_F(monitors_of_opens, replay_table_lets_one_create_of_a_guid_begin) {
     replay_table replays;
     std::atomic<int> begun{0};
@@ -81,9 +108,14 @@ TEST_F(monitors_of_opens, replay_table_lets_one_create_of_a_guid_begin) {
 // Answers each request by its bytes.
 class echoing_pipe final : public named_pipe {
 protected:
-    bool take(bytes_view request) noexcept override {
-        bytes_ += request.size();
+    bool process(bytes_view request, std::size_t) noexcept override {
+        EXPECT_TRUE(held_mutexes::none()) << "a request is processed without a mutex";
+        fresh_ = request.size();
         return true;
+    }
+    bool publish(bool is_valid) noexcept override {
+        bytes_ += std::exchange(fresh_, 0);
+        return is_valid;
     }
     read_outcome read_answer(mutable_bytes into) noexcept override {
         const std::size_t bytes = std::min(bytes_, into.size());
@@ -93,7 +125,24 @@ protected:
     std::size_t answer_bytes() const noexcept override { return bytes_; }
 
 private:
+    std::size_t fresh_ = 0;
     std::size_t bytes_ = 0;
+};
+
+// A place in the order of the requests on a pipe, for a thread that waits for it.
+class request_in_order {
+public:
+    request_in_order(named_pipe& at, io::io_multiplexer& loop) : at_(at), granted_(loop) {
+        if (at.requests.lock(place_)) return;
+        while (not granted_.is_set())
+            std::this_thread::yield();
+    }
+    ~request_in_order() { at_.requests.unlock(place_); }
+
+private:
+    named_pipe& at_;
+    one_shot_event<nt_status> granted_;
+    fifo_lock::lock_request place_{granted_};
 };
 
 TEST_F(monitors_of_opens, named_pipe_wakes_a_reader_for_each_answer) {
@@ -103,6 +152,7 @@ TEST_F(monitors_of_opens, named_pipe_wakes_a_reader_for_each_answer) {
         std::array<std::byte, 1> one{};
         for (std::uint64_t i = 0; i != rounds; ++i) {
             if (number % 2 == 0) {
+                const request_in_order turn(pipe, *loop_);
                 EXPECT_TRUE(pipe.write(one));
                 continue;
             }
@@ -129,6 +179,7 @@ TEST_F(monitors_of_opens, named_pipe_gives_no_reader_the_answer_of_a_transaction
         std::array<std::byte, 8> some{};
         for (std::uint64_t i = 0; i != rounds; ++i) {
             if (number % 2 == 0) {
+                const request_in_order turn(pipe, *loop_);
                 const auto got = pipe.transceive(some, some);
                 EXPECT_EQ(got.status, nt_status::success);
                 EXPECT_EQ(got.bytes, some.size());

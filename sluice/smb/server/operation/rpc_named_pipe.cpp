@@ -10,6 +10,7 @@
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/rpc_server_host.hpp"
 #include "sluice/smb/wire/rpc/rpc_pipe.hpp"
+#include "sluice/smb/wire/rpc/rpc_replies.hpp"
 
 namespace sluice::smb::server {
 
@@ -30,29 +31,16 @@ constexpr std::array services{
     return std::nullopt;
 }
 
+/// As named_pipe: the holder of `requests` owns the server's end and its host; the mutex guards the
+/// replies and the hold.
 class rpc_named_pipe final : public named_pipe {
 public:
     rpc_named_pipe(server_context& host, wire::rpc_service service, const session& by)
         : host_(host),
-          rpc_host_(host, by.user),
+          rpc_host_(host, by),
           pipe_(service, rpc_host_),
           kept_(host.quotas.take(by.admitted.client, limit::pipe_bytes, 0)) {}
 
-protected:
-    [[nodiscard]] read_outcome read_answer(mutable_bytes into) noexcept override {
-        const wire::rpc_pipe::read_result got = pipe_.read(into);
-        (void)kept_.try_resize(std::min(pipe_.kept_bytes(), kept_.amount()));
-        return {.bytes = got.bytes, .more = got.more};
-    }
-    [[nodiscard]] std::size_t answer_bytes() const noexcept override { return pipe_.readable_bytes(); }
-    [[nodiscard]] bool take(bytes_view request) noexcept override {
-        const bool is_taken = pipe_.write(request);
-        is_rejected_ = is_taken and not kept_.try_resize(pipe_.kept_bytes());
-        if (is_taken and not is_rejected_) return true;
-        pipe_.disconnect();
-        (void)kept_.try_resize(0);
-        return false;
-    }
     [[nodiscard]] std::vector<pipe_work> take_work() noexcept override {
         std::vector<pipe_work> work = rpc_host_.take_work();
         if (std::exchange(is_rejected_, false))
@@ -62,12 +50,42 @@ protected:
         return work;
     }
 
+protected:
+    [[nodiscard]] bool process(bytes_view request, std::size_t unread_bytes) noexcept override {
+        const bool is_valid = pipe_.write(request, unread_bytes);
+        fresh_ = pipe_.take_replies();
+        return is_valid;
+    }
+    [[nodiscard]] bool publish(bool is_valid) noexcept override {
+        replies_.append(std::exchange(fresh_, {}));
+        pipe_bytes_ = pipe_.kept_bytes();
+        is_rejected_ = is_valid and not kept_.try_resize(kept_bytes());
+        ENSURE(is_valid or pipe_.broken(), "bytes that are invalid break the pipe");
+        if (is_valid and not is_rejected_) return true;
+        pipe_.disconnect();
+        replies_.clear();
+        pipe_bytes_ = 0;
+        (void)kept_.try_resize(0);
+        return false;
+    }
+    [[nodiscard]] read_outcome read_answer(mutable_bytes into) noexcept override {
+        const wire::rpc_replies::read_result got = replies_.read(into);
+        (void)kept_.try_resize(std::min(kept_bytes(), kept_.amount()));
+        return {.bytes = got.bytes, .more = got.more};
+    }
+    [[nodiscard]] std::size_t answer_bytes() const noexcept override { return replies_.readable_bytes(); }
+
 private:
+    [[nodiscard]] std::size_t kept_bytes() const noexcept { return pipe_bytes_ + replies_.kept_bytes(); }
+
     server_context& host_;
     rpc_server_host rpc_host_;
     wire::rpc_pipe pipe_;
-    quota_hold kept_;           // the memory of the pipe
-    bool is_rejected_ = false;  // by the quota; not counted yet
+    std::vector<std::byte> fresh_;  // replies that were not published
+    bool is_rejected_ = false;      // by the quota; not counted yet
+    wire::rpc_replies replies_;
+    quota_hold kept_;             // the memory of the pipe
+    std::size_t pipe_bytes_ = 0;  // that of the server's end after the last request
 };
 
 }  // namespace

@@ -5,12 +5,13 @@
 
 namespace sluice::smb::server {
 
-rpc_server_host::rpc_server_host(server_context& host, const user_identity& user)
+rpc_server_host::rpc_server_host(server_context& host, const session& of)
     : host_(host),
-      user_(user),
+      user_(of.user),
+      session_id_(of.id),
       // A guest has proved no password, and must not learn the names of users.
       names_(host.configuration().name, host.names().netbios_domain,
-             is_known(user) ? &host.user_names : nullptr) {}
+             is_known(of.user) ? &host.user_names : nullptr) {}
 
 std::string rpc_server_host::name() const {
     return host_.configuration().name;
@@ -52,12 +53,20 @@ std::vector<wire::rpc_share> rpc_server_host::shares() const {
 wire::rpc_caller rpc_server_host::caller() const {
     if (user_.is_anonymous)
         return {.name = "ANONYMOUS LOGON", .domain = "NT AUTHORITY", .is_anonymous = true};
-    const bool is_administrator = host_.administrators.contain(user_);
-    ENSURE(not is_administrator or is_known(user_), "an administrator has proved a password");
     return {.name = user_.name,
             .domain = host_.configuration().name,
             .is_guest = user_.is_guest,
-            .is_administrator = is_administrator};
+            .is_administrator = is_administrator()};
+}
+
+bool rpc_server_host::is_administrator() const {
+    const bool is_one = host_.administrators.contain(host_.accounts(), user_);
+    ENSURE(not is_one or is_known(user_), "an administrator has proved a password");
+    return is_one;
+}
+
+bool rpc_server_host::is_same_user(std::string_view one, std::string_view other) const {
+    return host_.accounts().is_same({.user = one, .domain = {}}, {.user = other, .domain = {}});
 }
 
 std::vector<std::uint32_t> rpc_server_host::aliases_of(const wire::sid& who) {
@@ -65,7 +74,7 @@ std::vector<std::uint32_t> rpc_server_host::aliases_of(const wire::sid& who) {
     if (not found or found->domain.name != names_.own_domain().name or found->use != wire::sid_use::user)
         return {};
     std::vector<std::uint32_t> numbers{wire::sid_users.sub_authorities().back()};
-    if (host_.administrators.contain({.name = found->name, .domain = {}}))
+    if (host_.administrators.contain(host_.accounts(), {.name = found->name, .domain = {}}))
         numbers.push_back(wire::sid_administrators.sub_authorities().back());
     ENSURE(numbers.size() <= 2, "an administrator is a user, too");
     return numbers;

@@ -18,12 +18,12 @@ namespace sluice::smb::server {
 class server_context;
 
 /// The reports and actions of a server on its pipes, for the user of one session.
-/// Thread safety: none of its own; the mutex of the pipe guards it, so that its functions may lock
-/// any other mutex. Allocates: what it returns.
+/// Thread safety: none of its own; it belongs to the holder of the pipe's `requests`, who holds no
+/// mutex. Allocates: what it returns.
 class rpc_server_host final : public wire::rpc_host {
 public:
     /// `host` outlives it.
-    rpc_server_host(server_context& host, const user_identity& user);
+    rpc_server_host(server_context& host, const session& of);
 
     [[nodiscard]] std::string name() const override;
     [[nodiscard]] std::string comment() const override;
@@ -38,34 +38,42 @@ public:
     [[nodiscard]] std::optional<wire::rpc_account> account_named(std::string_view name) override {
         return names_.named(name);
     }
-    [[nodiscard]] std::vector<wire::rpc_account> users() override { return names_.users(); }
+    [[nodiscard]] std::optional<wire::rpc_account> user_numbered(std::uint32_t number) override {
+        return names_.user_numbered(number);
+    }
+    [[nodiscard]] std::optional<wire::rpc_account> user_named(std::string_view name) override {
+        return names_.user_named(name);
+    }
+    [[nodiscard]] std::vector<wire::rpc_account> users_after(std::uint32_t after, std::size_t most) override {
+        return names_.users_after(after, most);
+    }
+    [[nodiscard]] std::size_t user_count() override { return names_.user_count(); }
+    [[nodiscard]] bool is_same_user(std::string_view one, std::string_view other) const override;
     [[nodiscard]] std::vector<std::uint32_t> aliases_of(const wire::sid& who) override;
     [[nodiscard]] wire::guid new_handle_id() override;
-    [[nodiscard]] std::vector<wire::rpc_session> sessions() override;
-    [[nodiscard]] std::vector<wire::rpc_tree> trees() override;
+    [[nodiscard]] wire::rpc_part<wire::rpc_session> sessions(std::uint32_t after) override;
+    [[nodiscard]] wire::rpc_part<wire::rpc_tree> trees(std::uint32_t after) override;
+    [[nodiscard]] std::vector<wire::rpc_logged_on> logged_on(std::uint32_t after) override;
     [[nodiscard]] std::size_t end_sessions(std::string_view client, std::string_view user) override;
-    [[nodiscard]] std::vector<std::uint32_t> file_ids() override;
+    [[nodiscard]] wire::rpc_part<std::uint32_t> file_ids(std::uint32_t after) override;
     [[nodiscard]] std::optional<wire::rpc_file> file(std::uint32_t id) override;
+    [[nodiscard]] std::optional<std::string> path_of_file(std::uint32_t id) override;
     [[nodiscard]] bool end_file(std::uint32_t id) override;
 
-    /// Returns what end_sessions() and end_file() have left to do, without the mutex of the pipe.
-    /// Releases the memory that one request needs.
-    [[nodiscard]] std::vector<pipe_work> take_work() noexcept {
-        numbers_ = std::vector<numbered>();
-        return std::exchange(work_, {});
-    }
+    /// Returns the work that end_sessions() and end_file() have left, for a later part of the
+    /// request.
+    [[nodiscard]] std::vector<pipe_work> take_work() noexcept { return std::exchange(work_, {}); }
 
 private:
-    // The part of an open's number that a client sees, and the number.
-    using numbered = std::pair<std::uint32_t, std::uint64_t>;
-
-    [[nodiscard]] bool may_see(const session& one) const;
-    [[nodiscard]] std::shared_ptr<open> find_file(std::uint32_t id);
+    [[nodiscard]] bool is_administrator() const;
+    [[nodiscard]] std::uint64_t id_at(std::uint32_t position) const noexcept;
+    [[nodiscard]] std::shared_ptr<open> find_file(std::uint32_t id) const;
+    [[nodiscard]] pipe_work end_of(std::shared_ptr<session> ending) const;
 
     server_context& host_;
     const user_identity user_;
+    const std::uint64_t session_id_;
     account_names names_;
-    std::vector<numbered> numbers_;  // the opens at the last call of file_ids(); sorted
     std::vector<pipe_work> work_;
 };
 

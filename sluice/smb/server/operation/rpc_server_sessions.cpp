@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <unordered_map>
+#include <unordered_set>
 
 #include "sluice/base/case_fold.hpp"
-#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/base/held_mutexes.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/server/operation/rpc_server_host.hpp"
@@ -15,35 +15,36 @@ namespace sluice::smb::server {
 
 namespace {
 
-struct client_text {
-    std::string address;
-    std::string dialect;
-};
-using clients = std::unordered_map<const connection_handle*, client_text>;
-
-// Returns the address of "10.0.0.1:5000" or "[fe80::1]:5000".
-[[nodiscard]] std::string address_of(std::string_view peer) {
-    peer = peer.substr(0, peer.rfind(':'));
-    if (peer.starts_with('[') and peer.ends_with(']')) peer = peer.substr(1, peer.size() - 2);
-    return std::string(peer);
+// Returns the address of a client without the brackets of IPv6.
+[[nodiscard]] std::string address_of(const channel& way) {
+    std::string_view address = way.connection->address();
+    if (address.starts_with('[') and address.ends_with(']')) address = address.substr(1, address.size() - 2);
+    return std::string(address);
 }
 
-// In one pass under the mutex of the registry of connections, in which a connection exists.
-[[nodiscard]] clients clients_of(const connection_registry& connections) {
-    clients all;
-    (void)connections.read_each([&](const connection& one) {
-        ENSURE(one.admitted.handle != nullptr, "a connection has its handle before others find it");
-        channel_status status = one.status();
-        all[one.admitted.handle.get()] = {.address = address_of(status.peer),
-                                          .dialect = std::move(status.dialect)};
+// Returns the address that the client has logged on from, or one that it still uses.
+[[nodiscard]] std::string client_of(const session& one) {
+    const std::shared_ptr<channel> first = one.first_channel();
+    return first == nullptr ? std::string() : address_of(*first);
+}
+
+[[nodiscard]] bool comes_from(const session& one, std::string_view client) {
+    return std::ranges::any_of(one.channels(), [&](const std::shared_ptr<channel>& way) {
+        return equal_ignoring_case(std::string_view(address_of(*way)), client);
     });
-    return all;
 }
 
-[[nodiscard]] client_text client_of(const session& one, const clients& all) {
-    for (const std::shared_ptr<channel>& way : one.channels())
-        if (const auto found = all.find(way->connection.get()); found != all.end()) return found->second;
-    return {};
+// Returns the position of a session in a list: the last 32 bits of its ID. A list does not show one
+// with a position of 0, after which it could not continue.
+[[nodiscard]] std::uint32_t position_of(const session& one) noexcept {
+    return static_cast<std::uint32_t>(one.id);
+}
+
+// Returns a position after which a list continues with the sessions after one, and perhaps with
+// that one again.
+[[nodiscard]] std::uint32_t end_at(const session& last) noexcept {
+    const std::uint32_t position = position_of(last);
+    return position != 0 ? position : UINT32_MAX;
 }
 
 // Returns whether its user is known, and does not change any more.
@@ -75,6 +76,7 @@ using clients = std::unordered_map<const connection_handle*, client_text>;
 // Returns the path with the share as a directory of a drive, as for the path of the share itself.
 [[nodiscard]] std::string path_of(const open& one) {
     ENSURE(one.node != nullptr and one.through != nullptr, "a file is open through a share");
+    held_mutexes::ensure_none();
     std::string path = "C:\\" + one.through->configuration().name + '\\' + one.node->path();
     if (const std::string stream = one.node->stream_name(); not stream.empty()) path += ':' + stream;
     std::ranges::replace(path, '/', '\\');
@@ -89,103 +91,128 @@ using clients = std::unordered_map<const connection_handle*, client_text>;
 
 }  // namespace
 
+// IDs are given in order, and begin below 2^31: so this is the position itself for a long time.
+std::uint64_t rpc_server_host::id_at(std::uint32_t position) const noexcept {
+    if (position == 0) return 0;
+    const std::uint64_t last = host_.sessions.last_id();
+    const std::uint64_t distance = static_cast<std::uint32_t>(last) - position;
+    return distance > last ? position : last - distance;
+}
+
 // Others see their own sessions.
-bool rpc_server_host::may_see(const session& one) const {
-    if (not is_established(one)) return false;
-    if (host_.administrators.contain(user_)) return true;
-    return one.user.is_guest == user_.is_guest and one.user.is_anonymous == user_.is_anonymous and
-           equal_ignoring_case(std::string_view(one.user.name), std::string_view(user_.name));
-}
-
-std::vector<wire::rpc_session> rpc_server_host::sessions() {
-    const clients from = clients_of(host_.connections);
+wire::rpc_part<wire::rpc_session> rpc_server_host::sessions(std::uint32_t after) {
+    const bool sees_all = is_administrator();
     const clock_source::utc_time now = host_.clock().utc_now();
-    std::vector<wire::rpc_session> listed;
-    for (const std::shared_ptr<session>& one : host_.sessions.all()) {
-        if (not may_see(*one)) continue;
-        client_text client = client_of(*one, from);
-        listed.push_back({.id = static_cast<std::uint32_t>(one->id),
-                          .client = std::move(client.address),
-                          .user = one->user.name,
-                          .client_type = "SMB " + client.dialect,
-                          .opens = static_cast<std::uint32_t>(one->in_use().opens),
-                          .seconds = seconds_between(one->since, now),
-                          .is_guest = one->user.is_guest or one->user.is_anonymous,
-                          .is_encrypted = one->requires_encryption});
+    const auto examined = host_.sessions.after(id_at(after), wire::rpc_examined_max);
+    wire::rpc_part<wire::rpc_session> part;
+    for (const std::shared_ptr<session>& one : examined) {
+        const bool is_shown = is_established(*one) and position_of(*one) != 0;
+        if (not is_shown or not(sees_all or is_same_account(host_.accounts(), one->user, user_))) continue;
+        part.entries.push_back({.id = position_of(*one),
+                                .client = client_of(*one),
+                                .user = one->user.name,
+                                .client_type = "SMB " + std::string(one->agreed.dialect_name()),
+                                .opens = static_cast<std::uint32_t>(one->in_use().opens),
+                                .seconds = seconds_between(one->since, now),
+                                .is_guest = one->user.is_guest or one->user.is_anonymous,
+                                .is_encrypted = one->requires_encryption});
     }
-    std::ranges::sort(listed, {}, &wire::rpc_session::id);
-    return listed;
+    ENSURE(part.entries.size() <= examined.size(), "a session that is listed was examined");
+    part.has_more = examined.size() == wire::rpc_examined_max;
+    if (part.has_more) part.last = end_at(*examined.back());
+    return part;
 }
 
-std::vector<wire::rpc_tree> rpc_server_host::trees() {
-    const clients from = clients_of(host_.connections);
+wire::rpc_part<wire::rpc_tree> rpc_server_host::trees(std::uint32_t after) {
     const clock_source::utc_time now = host_.clock().utc_now();
-    std::vector<std::shared_ptr<session>> all = host_.sessions.all();
-    std::ranges::sort(all, {}, [](const std::shared_ptr<session>& one) { return one->id; });
-    std::vector<wire::rpc_tree> listed;
-    for (const std::shared_ptr<session>& one : all) {
-        if (not may_see(*one)) continue;
-        const client_text client = client_of(*one, from);
-        for (const session::tree_use& use : one->tree_uses()) {
-            const share& target = *use.of->target;
-            listed.push_back({.id = static_cast<std::uint32_t>(listed.size() + 1),
-                              .type = target.is_pipes() ? wire::rpc_share::ipc : wire::rpc_share::disk_tree,
-                              .opens = static_cast<std::uint32_t>(use.opens),
-                              .seconds = seconds_between(one->since, now),
-                              .client = client.address,
-                              .user = one->user.name,
-                              .share = target.configuration().name});
+    wire::rpc_part<wire::rpc_tree> part;
+    std::size_t examined = 0;
+    for (const std::shared_ptr<session>& one : host_.sessions.after(id_at(after), wire::rpc_examined_max)) {
+        ++examined;
+        part.last = end_at(*one);
+        if (is_established(*one) and position_of(*one) != 0) {
+            const std::string client = client_of(*one);
+            for (const session::tree_use& use : one->tree_uses()) {
+                examined += 1 + use.opens;
+                const share& target = *use.of->target;
+                part.entries.push_back(
+                    {.id = use.of->id,
+                     .session = position_of(*one),
+                     .type = target.is_pipes() ? wire::rpc_share::ipc : wire::rpc_share::disk_tree,
+                     .opens = static_cast<std::uint32_t>(use.opens),
+                     .seconds = seconds_between(one->since, now),
+                     .client = client,
+                     .user = one->user.name,
+                     .share = target.configuration().name});
+            }
         }
+        part.has_more = examined >= wire::rpc_examined_max;
+        if (part.has_more) break;
     }
+    ENSURE(part.entries.size() <= examined, "a tree connection that is listed was examined");
+    return part;
+}
+
+std::vector<wire::rpc_logged_on> rpc_server_host::logged_on(std::uint32_t after) {
+    const std::uint64_t id = id_at(after);
+    std::unordered_set<std::string> known;
+    std::vector<wire::rpc_logged_on> listed;
+    for (const std::shared_ptr<session>& one : host_.sessions.all()) {
+        const bool is_shown = is_established(*one) and position_of(*one) != 0;
+        if (not is_shown or not known.insert(fold(one->user.name)).second) continue;
+        if (one->id > id) listed.push_back({.id = position_of(*one), .user = one->user.name});
+    }
+    ENSURE(listed.size() <= known.size(), "a user is listed once");
     return listed;
 }
 
 std::size_t rpc_server_host::end_sessions(std::string_view client, std::string_view user) {
     ENSURE(not client.empty() or not user.empty(), "a call that ends sessions names some of them");
-    const clients from = client.empty() ? clients() : clients_of(host_.connections);
-    std::size_t ended = 0;
+    std::size_t found = 0;
+    pipe_work end_of_own;  // comes last, so that the session lives until the work is done
     for (std::shared_ptr<session>& one : host_.sessions.all()) {
         if (not is_established(*one)) continue;
-        if (not user.empty() and not equal_ignoring_case(std::string_view(one->user.name), user)) continue;
-        if (not client.empty() and not equal_ignoring_case(client_of(*one, from).address, client)) continue;
-        // Not kept as durable: the client would have the opens back at once.
-        work_.emplace_back(
-            [&host = host_, ending = std::move(one)]() noexcept { end_session(host, *ending, false); });
-        ++ended;
+        if (not user.empty() and not is_same_user(one->user.name, user)) continue;
+        if (not client.empty() and not comes_from(*one, client)) continue;
+        ++found;
+        // Each session is queued once, however often calls name it.
+        if (not one->claim_end()) continue;
+        const bool is_own = one->id == session_id_;
+        pipe_work end = end_of(std::move(one));
+        if (is_own)
+            end_of_own = std::move(end);
+        else
+            work_.push_back(std::move(end));
     }
-    if (ended != 0) {
-        // Without the mutex, as all events.
-        work_.emplace_back([&host = host_, by = user_.name, ended]() noexcept {
-            host.log().write(event_severity::warning, "an administrator ended sessions",
-                             {{"by", by}, {"sessions", std::to_string(ended)}});
-        });
-    }
-    return ended;
+    if (end_of_own) work_.push_back(std::move(end_of_own));
+    ENSURE(work_.size() <= found, "a session that ends was found");
+    return found;
 }
 
-std::vector<std::uint32_t> rpc_server_host::file_ids() {
-    numbers_.clear();
-    for (const std::uint64_t number : host_.opens.numbers())
-        numbers_.emplace_back(static_cast<std::uint32_t>(number), number);
-    std::ranges::sort(numbers_);
-    std::vector<std::uint32_t> ids;
-    for (const auto& [id, number] : numbers_)
-        if (ids.empty() or ids.back() != id) ids.push_back(id);
-    ENSURE(ids.size() <= numbers_.size(), "an ID belongs to an open");
-    return ids;
+// Not kept as durable: the client would have the opens back at once.
+pipe_work rpc_server_host::end_of(std::shared_ptr<session> ending) const {
+    return [&host = host_, by = user_.name, ending = std::move(ending)]() noexcept {
+        const std::string client = client_of(*ending);
+        const bool has_ended = end_session(host, *ending, false);
+        host.log().write(event_severity::warning, "session ended by administrator",
+                         {{"by", by},
+                          {"user", ending->user.name},
+                          {"client", client},
+                          {"session", std::to_string(ending->id)},
+                          {"result", has_ended ? "ended" : "had ended before"}});
+    };
+}
+
+wire::rpc_part<std::uint32_t> rpc_server_host::file_ids(std::uint32_t after) {
+    wire::rpc_part<std::uint32_t> part{.entries = host_.opens.ends_after(after, wire::rpc_examined_max)};
+    part.has_more = part.entries.size() == wire::rpc_examined_max;
+    if (part.has_more) part.last = part.entries.back();
+    return part;
 }
 
 // A client sees no opens whose numbers end alike: it could not name one of them.
-std::shared_ptr<open> rpc_server_host::find_file(std::uint32_t id) {
-    auto of = std::ranges::equal_range(numbers_, id, {}, &numbered::first);
-    if (of.empty()) {
-        (void)file_ids();
-        of = std::ranges::equal_range(numbers_, id, {}, &numbered::first);
-    }
-    if (of.size() != 1) return nullptr;
-    std::shared_ptr<open> found = host_.opens.find_persistent(of.front().second);
-    ENSURE(found == nullptr or static_cast<std::uint32_t>(found->id.persistent_part.value()) == id,
-           "an open is found by the end of its number");
+std::shared_ptr<open> rpc_server_host::find_file(std::uint32_t id) const {
+    std::shared_ptr<open> found = host_.opens.find_by_end(id);
     const bool is_shown = found != nullptr and found->is_live() and not found->is_pipe();
     return is_shown ? found : nullptr;
 }
@@ -194,19 +221,25 @@ std::optional<wire::rpc_file> rpc_server_host::file(std::uint32_t id) {
     const std::shared_ptr<open> one = find_file(id);
     if (one == nullptr) return std::nullopt;
     ENSURE(one->node != nullptr and one->file != nullptr, "every open except that of a pipe has a file");
-    return wire::rpc_file{.id = id,
-                          .permissions = permissions_of(one->access),
-                          .locks = locks_of(*one),
-                          .path = path_of(*one),
-                          .user = user_of(*one)};
+    return wire::rpc_file{
+        .id = id, .permissions = permissions_of(one->access), .locks = locks_of(*one), .user = user_of(*one)};
+}
+
+std::optional<std::string> rpc_server_host::path_of_file(std::uint32_t id) {
+    const std::shared_ptr<open> one = find_file(id);
+    if (one == nullptr) return std::nullopt;
+    return path_of(*one);
 }
 
 bool rpc_server_host::end_file(std::uint32_t id) {
     std::shared_ptr<open> one = find_file(id);
     if (one == nullptr) return false;
     work_.emplace_back([&host = host_, by = user_.name, ending = std::move(one)]() noexcept {
-        (void)end_open(host, *ending);
-        host.log().write(event_severity::warning, "an administrator closed an open", {{"by", by}});
+        const std::string user = user_of(*ending);
+        const std::string path = path_of(*ending);
+        const wire::nt_status status = end_open(host, *ending);
+        host.log().write(event_severity::warning, "file closed by administrator",
+                         {{"by", by}, {"user", user}, {"path", path}, {"result", wire::name_of(status)}});
     });
     return true;
 }

@@ -124,10 +124,12 @@ std::size_t end_sessions_of_removed_users(server_context& host) noexcept {
     return removed.size();
 }
 
-void end_session(server_context& host, session& ending, bool keep_durable) noexcept {
+bool end_session(server_context& host, session& ending, bool keep_durable) noexcept {
     const std::shared_ptr<session> held = ending.shared_from_this();
-    if (auto left = ending.end(false, end_admission(host, ending)))
-        release_ended_objects(host, ending, *std::move(left), keep_durable);
+    auto left = ending.end(false, end_admission(host, ending));
+    if (left) release_ended_objects(host, ending, *std::move(left), keep_durable);
+    ENSURE(ending.state() == session::phase::gone, "a session ends once, and stays so");
+    return left.has_value();
 }
 
 // Nothing interrupts the wait: the other loop ends the session in one turn. That turn calls a file

@@ -22,8 +22,8 @@ void begin_lifetime(server_context& host, session& of);
 
 /// Ends a session on all its channels: its requests are interrupted (on other loops, soon),
 /// its opens closed (or kept, if durable and `keep_durable`), its trees disconnected. Does
-/// nothing if it has ended.
-void end_session(server_context& host, session& ending, bool keep_durable) noexcept;
+/// nothing if it has ended. Returns whether this call has ended it.
+bool end_session(server_context& host, session& ending, bool keep_durable) noexcept;
 /// The same, if its client has not authenticated yet.
 void end_session_in_progress(server_context& host, session& ending) noexcept;
 /// As end_session(), and waits until its opens have ended, also if another loop is ending it: for a

@@ -265,11 +265,13 @@ static_assert(limits::pipe_depth_max == wire::ndr_limits().depth_max and
               limits::pipe_handles_max == wire::rpc_handle_table::handles_max);
 static_assert(limits::pipe_listed_max == wire::rpc_listed_max and
               limits::pipe_listed_bytes_max == wire::rpc_listed_bytes_max and
-              limits::pipe_examined_max == wire::rpc_examined_max);
+              limits::pipe_examined_max == wire::rpc_examined_max and
+              limits::pipe_paths_max == wire::rpc_paths_max);
 
 void add_pipes(std::vector<limit_row>& to, const limits_in_use& now) {
     constexpr std::string_view group = "Named pipes";
-    to.push_back(shared(limit::pipe_bytes, group, "incomplete requests and unread replies", now, "bytes"));
+    to.push_back(shared(limit::pipe_bytes, group, "incomplete requests, open objects and unread replies", now,
+                        "bytes"));
     to.back().when_reached = "the pipe of a client that holds more than is free is disconnected";
     to.push_back({.name = "pipe_arguments_bytes_max",
                   .group = group,
@@ -312,7 +314,12 @@ void add_pipes(std::vector<limit_row>& to, const limits_in_use& now) {
     to.push_back({"pipe_listed_max", group, "entries in one part of a list", limits::pipe_listed_max});
     to.push_back(
         {"pipe_listed_bytes_max", group, "bytes of such a part", limits::pipe_listed_bytes_max, "bytes"});
-    to.push_back({"pipe_examined_max", group, "opens that one call examines", limits::pipe_examined_max});
+    to.push_back(
+        {"pipe_examined_max", group, "sessions or opens that one call examines", limits::pipe_examined_max});
+    to.push_back(
+        {"pipe_paths_max", group, "paths of opens that one call determines", limits::pipe_paths_max});
+    to.push_back({"pipe_ends_per_turn", group, "sessions that one call ends before the loop serves others",
+                  limits::pipe_ends_per_turn});
 }
 
 void add_other_servers(std::vector<limit_row>& to) {

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/session/session.hpp"
 
@@ -20,17 +18,19 @@ public:
     administrators(const administrators&) = delete;
     administrators& operator=(const administrators&) = delete;
 
-    /// They are these from now on, also for sessions that exist.
+    /// They are these, without a domain, from now on, also for sessions that exist.
     void publish(std::vector<std::string> fresh) {
         const lock_guard held(mutex_);
         names_.swap(fresh);  // the caller's argument, released after the mutex
     }
-    /// Guests and the anonymous never are. Complexity: linear in the names.
-    [[nodiscard]] bool contain(const user_identity& user) const {
+    /// Returns whether one of the names means that user, according to `accounts`. Guests and the
+    /// anonymous never are. Complexity: linear in the names.
+    [[nodiscard]] bool contain(const auth::account_source& accounts, const user_identity& user) const {
         if (user.is_guest or user.is_anonymous) return false;
         const lock_guard held(mutex_);
-        return std::ranges::any_of(
-            names_, [&](std::string_view name) { return equal_ignoring_case(name, user.name); });
+        return std::ranges::any_of(names_, [&](const std::string& name) {
+            return accounts.is_same({.user = name, .domain = {}}, {.user = user.name, .domain = user.domain});
+        });
     }
 
 private:

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "sluice/smb/auth/cipher/signing.hpp"
@@ -27,6 +28,24 @@ struct negotiated {
 
     [[nodiscard]] bool is_done() const noexcept {
         return dialect.has_value() and * dialect != wire::dialect::smb_2_wildcard;
+    }
+    /// Returns the dialect, as "3.1.1"; an empty text if there is none.
+    [[nodiscard]] std::string_view dialect_name() const noexcept {
+        switch (dialect.value_or(wire::dialect::smb_2_wildcard)) {
+            case wire::dialect::smb_2_0_2:
+                return "2.0.2";
+            case wire::dialect::smb_2_1:
+                return "2.1";
+            case wire::dialect::smb_3_0:
+                return "3.0";
+            case wire::dialect::smb_3_0_2:
+                return "3.0.2";
+            case wire::dialect::smb_3_1_1:
+                return "3.1.1";
+            case wire::dialect::smb_2_wildcard:
+                break;
+        }
+        return {};
     }
     [[nodiscard]] bool is_at_least(wire::dialect wanted) const noexcept {
         return is_done() and * dialect >= wanted;

@@ -126,6 +126,13 @@ public:
     [[nodiscard]] bool has_proof() const noexcept;
     [[nodiscard]] bool has_proof_of(const auth::nt_hash& now) const noexcept;
 
+    /// Claims the end of the session for a caller who ends it later. Returns false if another has
+    /// claimed it.
+    [[nodiscard]] bool claim_end() noexcept {
+        // relaxed: only the flag counts; end() orders the rest.
+        return not is_end_claimed_.exchange(true, std::memory_order_relaxed);
+    }
+
     /// The objects of a session that has ended, for the caller to end.
     struct ended_objects {
         std::vector<std::shared_ptr<channel>> channels;
@@ -268,6 +275,7 @@ private:
     };
 
     std::atomic<phase> phase_{phase::in_progress};  // written under the mutex
+    std::atomic<bool> is_end_claimed_{false};
     mutable ranked_mutex<lock_rank::session> mutex_;
     // In order of arrival.
     std::vector<std::shared_ptr<channel>> channels_ SLUICE_GUARDED_BY(mutex_);

@@ -1,7 +1,5 @@
 #include "sluice/smb/server/session/session_table.hpp"
 
-#include <algorithm>
-
 #include "sluice/base/case_fold.hpp"
 
 namespace sluice::smb::server {
@@ -63,6 +61,15 @@ std::vector<std::shared_ptr<session>> session_table::all() const {
     return all;
 }
 
+std::vector<std::shared_ptr<session>> session_table::after(std::uint64_t id, std::size_t most) const {
+    std::vector<std::shared_ptr<session>> some;
+    const lock_guard held(mutex_);
+    for (auto next = sessions_.upper_bound(id); next != sessions_.end() and some.size() != most; ++next)
+        some.push_back(next->second.one);
+    ENSURE(some.empty() or some.front()->id > id, "a list continues after the session before it");
+    return some;
+}
+
 std::vector<std::shared_ptr<session>> session_table::alike(const session& one) const {
     std::vector<std::shared_ptr<session>> alike = all();
     std::erase_if(alike, [&one](const std::shared_ptr<session>& other) {
@@ -70,8 +77,6 @@ std::vector<std::shared_ptr<session>> session_table::alike(const session& one) c
             other->state() == session::phase::valid and is_of_same_user_and_client(*other, one);
         return not is_alike and other.get() != &one;
     });
-    // IDs are given in order.
-    std::ranges::sort(alike, {}, &session::id);
     return alike;
 }
 

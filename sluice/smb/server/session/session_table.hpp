@@ -1,9 +1,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "sluice/smb/server/core/ranked_mutex.hpp"
@@ -33,7 +34,9 @@ public:
     }
     /// `fresh` has an ID of take_id().
     void add(const std::shared_ptr<session>& fresh);
-    /// Null if there is none.
+    /// Returns the last ID that was given.
+    [[nodiscard]] std::uint64_t last_id() const noexcept { return last_id_.load(std::memory_order_relaxed); }
+    /// Null if there is none. Complexity, as of remove(): logarithmic.
     [[nodiscard]] std::shared_ptr<session> find(std::uint64_t id) const noexcept;
     void remove(std::uint64_t id) noexcept;
     /// A session, whose user does not change any more, is about to become valid with the dialect of
@@ -42,8 +45,11 @@ public:
     /// gets false.
     /// Complexity: O(n) in sessions.
     [[nodiscard]] bool claim_dialect(const session& fresh) noexcept;
-    /// All of them, in no order. Complexity: linear. Allocates: the list.
+    /// All of them, in the order in which they were made. Complexity: linear. Allocates: the list.
     [[nodiscard]] std::vector<std::shared_ptr<session>> all() const;
+    /// At most `most` of them, those with the smallest IDs above `id`, in the same order.
+    /// Complexity: logarithmic, and linear in the result. Allocates: the list.
+    [[nodiscard]] std::vector<std::shared_ptr<session>> after(std::uint64_t id, std::size_t most) const;
     /// All sessions of a session's user from the same client, the session itself among them, in the
     /// order in which they were made. Complexity: O(n) in sessions.
     [[nodiscard]] std::vector<std::shared_ptr<session>> alike(const session& one) const;
@@ -60,7 +66,7 @@ private:
     };
 
     mutable ranked_mutex<lock_rank::registry> mutex_;
-    std::unordered_map<std::uint64_t, entry> sessions_ SLUICE_GUARDED_BY(mutex_);
+    std::map<std::uint64_t, entry> sessions_ SLUICE_GUARDED_BY(mutex_);
     std::atomic<std::uint64_t> last_id_;
 };
 

@@ -38,6 +38,25 @@ TEST_F(sessions, have_ids_that_follow_the_one_before) {
     EXPECT_EQ(table_.size(), 1U);
 }
 
+TEST_F(sessions, are_listed_in_parts_in_the_order_they_were_made) {
+    const auto first = add("a", std::byte{1}, valid);
+    const auto second = add("b", std::byte{1}, valid);
+    const auto third = add("c", std::byte{1}, valid);
+    EXPECT_EQ(table_.after(0, 2), (std::vector{first, second}));
+    EXPECT_EQ(table_.after(second->id, 2), std::vector{third});
+    EXPECT_EQ(table_.last_id(), third->id);
+    table_.remove(second->id);
+    EXPECT_EQ(table_.after(first->id, 2), std::vector{third});
+    EXPECT_EQ(table_.after(second->id, 2), std::vector{third}) << "after one that has ended";
+    EXPECT_TRUE(table_.after(third->id, 2).empty());
+}
+
+TEST_F(sessions, end_by_the_first_claim_alone) {
+    const auto one = add("a", std::byte{1}, valid);
+    EXPECT_TRUE(one->claim_end());
+    EXPECT_FALSE(one->claim_end());
+}
+
 TEST_F(sessions, are_alike_by_client_and_user_in_the_order_they_were_made) {
     const auto first = add("alice", std::byte{1}, valid);
     const auto other_user = add("bob", std::byte{1}, valid);

@@ -19,6 +19,9 @@ enum class sid_use : std::uint16_t {
     unknown = 8,
 };
 
+/// The relative ID of the group of all users in the domain of a server, [MS-SAMR] 2.2.1.14.
+inline constexpr std::uint32_t sam_group_of_users = 513;
+
 /// An issuer of SIDs: a server, or an authority such as BUILTIN. The name may be empty.
 struct rpc_domain {
     std::string name{};

@@ -44,6 +44,8 @@ public:
     [[nodiscard]] std::optional<rpc_object> find(const rpc_handle& of) const noexcept;
     /// Returns whether there was such an object.
     [[nodiscard]] bool remove(const rpc_handle& closed) noexcept;
+    /// Returns the memory of the objects.
+    [[nodiscard]] std::size_t kept_bytes() const noexcept { return entries_.capacity() * sizeof(entry); }
 
 private:
     struct entry {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,9 +40,17 @@ struct rpc_caller {
     bool is_administrator = false;  ///< may see and end the sessions and opens of others
 };
 
+/// A part of a list, in the order of the positions of its entries.
+template <class Entry>
+struct rpc_part {
+    std::vector<Entry> entries{};
+    std::uint32_t last = 0;  ///< the position after which the list continues
+    bool has_more = false;
+};
+
 /// A session in the form that clients list, [MS-SRVS] 2.2.4.15.
 struct rpc_session {
-    std::uint32_t id = 0;  ///< the position in a list that is continued
+    std::uint32_t id = 0;  ///< its position, never 0
     std::string client{};  ///< the address
     std::string user{};
     std::string client_type{};  ///< the dialect
@@ -51,22 +60,28 @@ struct rpc_session {
     bool is_encrypted = false;
 };
 
-/// An open, 2.2.4.7.
+/// A user with sessions.
+struct rpc_logged_on {
+    std::uint32_t id = 0;  ///< the position, which is that of the first of the sessions
+    std::string user{};
+};
+
+/// An open, 2.2.4.7, except for its path.
 struct rpc_file {
     static constexpr std::uint32_t may_read = 1;
     static constexpr std::uint32_t may_write = 2;
     static constexpr std::uint32_t may_create = 4;
 
-    std::uint32_t id = 0;
+    std::uint32_t id = 0;  ///< its position, never 0
     std::uint32_t permissions = 0;
     std::uint32_t locks = 0;
-    std::string path{};  ///< with the share as a directory of a drive
     std::string user{};
 };
 
 /// A tree connection, 2.2.4.2.
 struct rpc_tree {
     std::uint32_t id = 0;
+    std::uint32_t session = 0;  ///< its position, which is that of its session
     std::uint32_t type = rpc_share::disk_tree;
     std::uint32_t opens = 0;
     std::uint32_t seconds = 0;
@@ -75,8 +90,12 @@ struct rpc_tree {
     std::string share{};
 };
 
+/// How many sessions or opens one call examines.
+inline constexpr std::size_t rpc_examined_max = 4096;
+
 /// The server's information for its pipes. Every call queries it again, so it may change. It
-/// outlives the pipes. All text is UTF-8.
+/// outlives the pipes. All text is UTF-8. Complexity, where not stated: logarithmic in what the
+/// server has, and linear in the result.
 class rpc_host {
 public:
     [[nodiscard]] virtual std::string name() const = 0;
@@ -92,26 +111,43 @@ public:
     /// name may have its domain, as DOMAIN\name or name@domain.
     [[nodiscard]] virtual std::optional<rpc_account> account_of(const sid& who) = 0;
     [[nodiscard]] virtual std::optional<rpc_account> account_named(std::string_view name) = 0;
-    /// Returns the server's users; none for a caller who may not ask who they are.
-    [[nodiscard]] virtual std::vector<rpc_account> users() = 0;
+    /// Return one of the server's users, by the relative ID, or by the name in any case, without a
+    /// domain; std::nullopt if there is none, or for a caller who may not ask who they are. The
+    /// first function, and the next, show one user with each relative ID, and none with
+    /// sam_group_of_users.
+    [[nodiscard]] virtual std::optional<rpc_account> user_numbered(std::uint32_t number) = 0;
+    [[nodiscard]] virtual std::optional<rpc_account> user_named(std::string_view name) = 0;
+    /// Returns at most `most` users, those with the smallest relative IDs above `after`, in
+    /// ascending order.
+    [[nodiscard]] virtual std::vector<rpc_account> users_after(std::uint32_t after, std::size_t most) = 0;
+    [[nodiscard]] virtual std::size_t user_count() = 0;
+    /// Returns whether two names mean the same user.
+    [[nodiscard]] virtual bool is_same_user(std::string_view one, std::string_view other) const = 0;
     /// Returns the aliases of BUILTIN that an account belongs to, by their relative IDs.
     [[nodiscard]] virtual std::vector<std::uint32_t> aliases_of(const sid& who) = 0;
     /// A random number, for the handle of an object.
     [[nodiscard]] virtual guid new_handle_id() = 0;
 
-    /// Return the sessions in the order of their IDs, and their tree connections. An administrator
+    /// Returns sessions after a position, of the rpc_examined_max that follow it. An administrator
     /// gets all of them; another caller gets their own.
-    [[nodiscard]] virtual std::vector<rpc_session> sessions() = 0;
-    [[nodiscard]] virtual std::vector<rpc_tree> trees() = 0;
+    [[nodiscard]] virtual rpc_part<rpc_session> sessions(std::uint32_t after) = 0;
     // The rest is called for an administrator only.
-    /// Ends the sessions of a client and a user, soon; an empty name stands for all. Returns their
-    /// number.
+    /// Returns the tree connections of whole sessions after a position, and examines about
+    /// rpc_examined_max sessions, tree connections and opens.
+    [[nodiscard]] virtual rpc_part<rpc_tree> trees(std::uint32_t after) = 0;
+    /// Returns the users who have sessions, each once, in the order of their positions; those after
+    /// a position. Complexity: linear in the sessions.
+    [[nodiscard]] virtual std::vector<rpc_logged_on> logged_on(std::uint32_t after) = 0;
+    /// Ends the sessions of a client and a user, before the client gets the reply; an empty name
+    /// stands for all. Returns their number. Complexity: linear in the sessions.
     [[nodiscard]] virtual std::size_t end_sessions(std::string_view client, std::string_view user) = 0;
-    /// Returns the IDs of the opens in ascending order.
-    [[nodiscard]] virtual std::vector<std::uint32_t> file_ids() = 0;
-    /// Returns std::nullopt if there is none.
+    /// Returns the IDs of opens after a position, at most rpc_examined_max.
+    [[nodiscard]] virtual rpc_part<std::uint32_t> file_ids(std::uint32_t after) = 0;
+    /// Return an open, and its path, with the share as a directory of a drive; std::nullopt if
+    /// there is none. The path takes more time.
     [[nodiscard]] virtual std::optional<rpc_file> file(std::uint32_t id) = 0;
-    /// Closes an open, soon. Returns false if there is none.
+    [[nodiscard]] virtual std::optional<std::string> path_of_file(std::uint32_t id) = 0;
+    /// Closes an open, before the client gets the reply. Returns false if there is none.
     [[nodiscard]] virtual bool end_file(std::uint32_t id) = 0;
 
     rpc_host(const rpc_host&) = delete;

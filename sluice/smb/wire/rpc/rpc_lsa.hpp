@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "sluice/smb/wire/nt_status.hpp"
@@ -29,12 +30,22 @@ void put_rpc_handle(ndr_writer& out, const rpc_handle& one);
 [[nodiscard]] rpc_fault close_rpc_handle(rpc_handle_table& open, ndr_reader& in, ndr_writer& out);
 void put_status(ndr_writer& out, nt_status status);
 
+/// Returns whether the policy with that handle grants one of these rights: success, or
+/// access_denied; std::nullopt for any other handle.
+[[nodiscard]] std::optional<nt_status> use_of_policy(const rpc_handle_table& policies,
+                                                     const rpc_handle& policy, std::uint32_t right) noexcept;
+
+/// Consumes the elements of an array of RPC_UNICODE_STRINGs, after their number. Allocates: the
+/// texts.
+[[nodiscard]] std::optional<std::vector<std::string>> take_counted_texts(ndr_reader& in, std::uint32_t count);
+
 /// Consumes LSAPR_SID_ENUM_BUFFER, which samr calls SAMPR_PSID_ARRAY: pointers to SIDs, none of
 /// them null. Allocates: the SIDs.
 [[nodiscard]] std::optional<std::vector<sid>> take_sid_array(ndr_reader& in);
 
 /// Execute a lookup: of at most 1000 names or SIDs (ndr_limits::elements_max). Complexity: one
-/// search of the host for each of them. Allocate: the names and SIDs.
+/// search of the host for each of them, and logarithmic in their domains. Allocate: the names and
+/// SIDs.
 [[nodiscard]] rpc_fault look_up_sids(rpc_host& host, const rpc_handle_table& policies, sid_lookup form,
                                      ndr_reader& in, ndr_writer& out);
 [[nodiscard]] rpc_fault look_up_names(rpc_host& host, const rpc_handle_table& policies, name_lookup form,

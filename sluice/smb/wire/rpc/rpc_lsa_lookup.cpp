@@ -1,4 +1,4 @@
-#include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,13 +20,13 @@ constexpr std::uint16_t level_max = 7;
 // The domains to which results refer by their number.
 class referenced_domains {
 public:
+    // Complexity: logarithmic in the domains. The accounts of users have domains of their own.
     std::uint32_t number_of(const rpc_domain& one) {
-        const auto found = std::ranges::find(domains_, one);
-        if (found == domains_.end()) {
-            domains_.push_back(one);
-            return static_cast<std::uint32_t>(domains_.size() - 1);
-        }
-        return static_cast<std::uint32_t>(found - domains_.begin());
+        const auto next = static_cast<std::uint32_t>(domains_.size());
+        const auto [known, is_new] = numbers_.try_emplace({text_of(one.id), one.name}, next);
+        if (is_new) domains_.push_back(one);
+        ENSURE(numbers_.size() == domains_.size(), "each domain has a number");
+        return known->second;
     }
 
     // Writes a pointer to LSAPR_REFERENCED_DOMAIN_LIST, 2.2.12.
@@ -50,6 +50,7 @@ public:
 
 private:
     std::vector<rpc_domain> domains_;
+    std::map<std::pair<std::string, std::string>, std::uint32_t> numbers_;  // by SID and name
 };
 
 // The result for one name or SID, with the number of its domain.
@@ -58,7 +59,6 @@ struct found_account {
     std::uint32_t domain = no_domain;
 };
 
-// Each search of referenced_domains is linear: the accounts of users have domains of their own.
 class findings {
 public:
     void add(std::optional<rpc_account> account) {
@@ -109,24 +109,15 @@ std::optional<std::vector<std::string>> take_names(ndr_reader& in) {
     const auto count = in.u32();
     const ndr_level inside(in);
     if (!inside or !count or !in.array_count(*count)) return std::nullopt;
-    std::vector<ndr_counted_text> heads;
-    for (std::uint32_t left = *count; left != 0; --left) {
-        const auto head = in.counted_text_head();
-        if (!head) return std::nullopt;
-        heads.push_back(*head);
-    }
-    std::vector<std::string> names;
-    for (const ndr_counted_text& head : heads) {
-        auto name = in.counted_text(head);
-        if (!name) return std::nullopt;
-        names.push_back(std::move(*name));
-    }
-    return names;
+    return take_counted_texts(in, *count);
 }
 
-// Returns the status of a lookup that is not carried out; success: it is.
-nt_status check(std::uint32_t granted, std::uint16_t level) noexcept {
-    if ((granted & policy_lookup_names) == 0) return nt_status::access_denied;
+// Returns the status of a lookup by a policy: success if it is carried out; std::nullopt if the
+// handle is not one of a policy.
+std::optional<nt_status> begin_lookup(const rpc_handle_table& policies, const rpc_handle& policy,
+                                      std::uint16_t level) noexcept {
+    const auto status = use_of_policy(policies, policy, policy_lookup_names);
+    if (status != nt_status::success) return status;
     return level >= level_min and level <= level_max ? nt_status::success : nt_status::invalid_parameter;
 }
 
@@ -139,6 +130,23 @@ void refuse(ndr_writer& out, nt_status why) {
 }
 
 }  // namespace
+
+std::optional<std::vector<std::string>> take_counted_texts(ndr_reader& in, std::uint32_t count) {
+    ENSURE(count <= ndr_limits().elements_max, "the caller has checked the number of elements");
+    std::vector<ndr_counted_text> heads;
+    for (std::uint32_t left = count; left != 0; --left) {
+        const auto head = in.counted_text_head();
+        if (!head) return std::nullopt;
+        heads.push_back(*head);
+    }
+    std::vector<std::string> texts;
+    for (const ndr_counted_text& head : heads) {
+        auto text = in.counted_text(head);
+        if (!text) return std::nullopt;
+        texts.push_back(std::move(*text));
+    }
+    return texts;
+}
 
 std::optional<std::vector<sid>> take_sid_array(ndr_reader& in) {
     const auto entries = in.u32();
@@ -167,10 +175,9 @@ rpc_fault look_up_sids(rpc_host& host, const rpc_handle_table& policies, sid_loo
     const auto sids = policy ? take_sid_array(in) : std::nullopt;
     const auto level = sids ? take_end(in, has_flags) : std::nullopt;
     if (!level) return rpc_fault::bad_stub_data;
-    const auto granted = policies.find(*policy, rpc_object::kind::policy);
-    if (!granted) return rpc_fault::context_mismatch;
-    if (const nt_status status = check(granted->granted, *level); status != nt_status::success)
-        return refuse(out, status), rpc_fault::none;
+    const auto status = begin_lookup(policies, *policy, *level);
+    if (!status) return rpc_fault::context_mismatch;
+    if (*status != nt_status::success) return refuse(out, *status), rpc_fault::none;
 
     findings found;
     for (const sid& who : *sids)
@@ -203,10 +210,9 @@ rpc_fault look_up_names(rpc_host& host, const rpc_handle_table& policies, name_l
     const auto names = policy ? take_names(in) : std::nullopt;
     const auto level = names ? take_end(in, form != name_lookup::plain) : std::nullopt;
     if (!level) return rpc_fault::bad_stub_data;
-    const auto granted = policies.find(*policy, rpc_object::kind::policy);
-    if (!granted) return rpc_fault::context_mismatch;
-    if (const nt_status status = check(granted->granted, *level); status != nt_status::success)
-        return refuse(out, status), rpc_fault::none;
+    const auto status = begin_lookup(policies, *policy, *level);
+    if (!status) return rpc_fault::context_mismatch;
+    if (*status != nt_status::success) return refuse(out, *status), rpc_fault::none;
 
     findings found;
     for (const std::string& name : *names)

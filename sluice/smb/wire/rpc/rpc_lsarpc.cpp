@@ -131,14 +131,12 @@ rpc_fault query_policy(rpc_host& host, const rpc_handle_table& policies, ndr_rea
     const auto policy = take_rpc_handle(in);
     const auto which = policy ? in.u16() : std::nullopt;
     if (!which) return rpc_fault::bad_stub_data;
-    const auto granted = policies.find(*policy, rpc_object::kind::policy);
-    if (!granted) return rpc_fault::context_mismatch;
-    nt_status status = nt_status::access_denied;
-    if ((granted->granted & policy_view_local_information) != 0)
-        status = put_information(host, policy_class(*which), out) ? nt_status::success
-                                                                  : nt_status::invalid_parameter;
-    if (status != nt_status::success) out.pointer(false);
-    put_status(out, status);
+    auto status = use_of_policy(policies, *policy, policy_view_local_information);
+    if (!status) return rpc_fault::context_mismatch;
+    if (*status == nt_status::success and !put_information(host, policy_class(*which), out))
+        status = nt_status::invalid_parameter;
+    if (*status != nt_status::success) out.pointer(false);
+    put_status(out, *status);
     return rpc_fault::none;
 }
 
@@ -189,6 +187,14 @@ rpc_fault close_rpc_handle(rpc_handle_table& open, ndr_reader& in, ndr_writer& o
     put_rpc_handle(out, {});
     put_status(out, nt_status::success);
     return rpc_fault::none;
+}
+
+std::optional<nt_status> use_of_policy(const rpc_handle_table& policies, const rpc_handle& policy,
+                                       std::uint32_t right) noexcept {
+    ENSURE(right != 0, "a call needs a right to a policy");
+    const auto found = policies.find(policy, rpc_object::kind::policy);
+    if (!found) return std::nullopt;
+    return (found->granted & right) != 0 ? nt_status::success : nt_status::access_denied;
 }
 
 void put_status(ndr_writer& out, nt_status status) {

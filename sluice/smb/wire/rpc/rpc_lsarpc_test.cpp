@@ -97,7 +97,7 @@ protected:
     }
 
     host_of_tests host_;
-    rpc_pipe pipe_{rpc_service::lsarpc, host_};
+    whole_pipe pipe_{rpc_service::lsarpc, host_};
 };
 
 TEST_F(lsarpc, opens_and_closes_policies) {
@@ -133,7 +133,7 @@ TEST_F(lsarpc, opens_a_limited_number_of_policies) {
 
 TEST_F(lsarpc, accepts_no_handle_of_another_pipe) {
     const ndr_writer policy = with_policy();
-    rpc_pipe other(rpc_service::lsarpc, host_);
+    whole_pipe other(rpc_service::lsarpc, host_);
     bind(other, rpc_lsarpc_interface);
     ASSERT_TRUE(other.write(request(0, policy.bytes())));
     EXPECT_EQ(fault_of(next_message(other)), 0x1C00001Au);

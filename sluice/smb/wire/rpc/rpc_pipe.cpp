@@ -62,7 +62,7 @@ context_reply_wire answer_to(const rpc_context& proposed, const rpc_syntax& serv
 
 }  // namespace
 
-bool rpc_pipe::write(bytes_view bytes) {
+bool rpc_pipe::write(bytes_view bytes, std::size_t unread_bytes) {
     if (broken_) return false;
     calls_of_write_ = 0;
     do {
@@ -71,12 +71,12 @@ bool rpc_pipe::write(bytes_view bytes) {
         const bytes_view some = *bytes.first(std::min(bytes.size(), room));
         in_.insert(in_.end(), some.begin(), some.end());
         bytes = *bytes.from(some.size());
-        if (!take_fragments()) return disconnect(), false;
+        if (!take_fragments(unread_bytes)) return disconnect(), false;
     } while (!bytes.empty());
     return true;
 }
 
-bool rpc_pipe::take_fragments() {
+bool rpc_pipe::take_fragments(std::size_t unread_bytes) {
     byte_reader reader{bytes_view(in_)};
     while (reader.remaining() >= sizeof(rpc_head)) {
         const auto head = checked(*reader.rest().take<rpc_head>());
@@ -84,7 +84,7 @@ bool rpc_pipe::take_fragments() {
         if (reader.remaining() < head->fragment_length.value()) break;
         const bytes_view fragment = *reader.take_bytes(head->fragment_length.value());
         if (!take_fragment(*head, *fragment.from(sizeof(rpc_head))) or
-            readable_bytes() > limits_.unread_bytes_max)
+            out_.size() + unread_bytes > limits_.unread_bytes_max)
             return false;
     }
     in_.erase(in_.begin(), in_.begin() + static_cast<std::ptrdiff_t>(reader.position()));
@@ -97,7 +97,8 @@ void rpc_pipe::disconnect() noexcept {
     in_ = std::vector<std::byte>();
     arguments_ = std::vector<std::byte>();
     out_ = std::vector<std::byte>();
-    read_ = message_end_ = 0;
+    handles_ = rpc_handle_table();
+    contexts_ = std::vector<std::uint16_t>();
 }
 
 bool rpc_pipe::take_fragment(const rpc_head& head, bytes_view body) {
@@ -237,31 +238,6 @@ void rpc_pipe::refuse_call(std::uint32_t call, rpc_fault why) {
 
 bool rpc_pipe::has_context(std::uint16_t id) const noexcept {
     return std::ranges::find(contexts_, id) != contexts_.end();
-}
-
-// Drops the replies that were read, once they have at least as many bytes as the unread ones: each
-// byte is moved once on average.
-void rpc_pipe::drop_read() noexcept {
-    if (read_ < out_.size() - read_) return;
-    if (read_ == out_.size())
-        out_ = std::vector<std::byte>();
-    else
-        out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(read_));
-    read_ = message_end_ = 0;
-}
-
-rpc_pipe::read_result rpc_pipe::read(mutable_bytes room) noexcept {
-    if (readable_bytes() == 0) return {};
-    if (message_end_ == read_) {
-        const rpc_head head = *bytes_view(out_).take_at<rpc_head>(read_);
-        message_end_ = read_ + head.fragment_length.value();
-    }
-    const std::size_t bytes = std::min(room.size(), message_end_ - read_);
-    std::copy_n(out_.begin() + static_cast<std::ptrdiff_t>(read_), bytes, room.begin());
-    read_ += bytes;
-    const bool more = read_ != message_end_;
-    if (!more) drop_read();
-    return {.bytes = bytes, .more = more};
 }
 
 }  // namespace sluice::smb::wire

@@ -1,9 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/smb/wire/rpc/rpc_lsa.hpp"
@@ -12,18 +12,26 @@
 
 namespace sluice::smb::wire {
 
-/// The names and uses of the accounts of a domain, by relative ID. The server's own domain has the
-/// users, and the group of all users; the domain BUILTIN has aliases.
+/// An account of a domain. The server's own domain has the users, and the group of all users; the
+/// domain BUILTIN has aliases.
 struct sam_account {
+    std::uint32_t number = 0;  ///< the relative ID
     std::string name{};
     sid_use use = sid_use::user;
     sid id{};
 };
-using sam_accounts = std::map<std::uint32_t, sam_account>;
-/// Allocates: the accounts. Complexity: linear in the users.
-[[nodiscard]] sam_accounts sam_accounts_of(rpc_host& host, rpc_object::kind domain);
 
-inline constexpr std::uint32_t sam_group_of_users = 513;
+/// Return an account by its relative ID, or by its name in any case; std::nullopt if there is none.
+/// Complexity: one search of the host.
+[[nodiscard]] std::optional<sam_account> sam_account_numbered(rpc_host& host, rpc_object::kind domain,
+                                                              std::uint32_t number);
+[[nodiscard]] std::optional<sam_account> sam_account_named(rpc_host& host, rpc_object::kind domain,
+                                                           std::string_view name);
+/// Returns at most `most` accounts of one use, those with the smallest relative IDs above `after`.
+/// Allocates: the accounts.
+[[nodiscard]] std::vector<sam_account> sam_accounts_after(rpc_host& host, rpc_object::kind domain,
+                                                          sid_use wanted, std::uint32_t after,
+                                                          std::size_t most);
 
 /// The state that a call of samr works with.
 struct sam_call {

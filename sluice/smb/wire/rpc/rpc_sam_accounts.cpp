@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
 
@@ -23,6 +24,9 @@ constexpr std::uint16_t full_name = 8;
 constexpr std::uint16_t primary_group = 9;
 constexpr std::uint16_t control = 16;
 constexpr std::uint16_t all = 21;
+
+// In the order of their relative IDs.
+constexpr std::array aliases_of_builtin{sid_administrators, sid_users, sid_guests};
 
 std::uint32_t number_of(const sid& who) noexcept {
     return who.sub_authorities().empty() ? 0 : who.sub_authorities().back();
@@ -128,6 +132,23 @@ bool put_user(ndr_writer& out, std::uint16_t which, std::uint32_t number, const 
     return true;
 }
 
+// The group of all users, without which clients expect no domain.
+sam_account group_of_users(const rpc_host& host) {
+    const rpc_domain own = host.account_domain();
+    std::vector<std::uint32_t> numbers(own.id.sub_authorities().begin(), own.id.sub_authorities().end());
+    numbers.push_back(sam_group_of_users);
+    return {.number = sam_group_of_users,
+            .name = "None",
+            .use = sid_use::group,
+            .id = {own.id.authority(), numbers}};
+}
+
+sam_account account_of_user(rpc_account user) {
+    ENSURE(user.use == sid_use::user and number_of(user.id) != sam_group_of_users,
+           "a host shows no user with the number of the group");
+    return {.number = number_of(user.id), .name = std::move(user.name), .use = user.use, .id = user.id};
+}
+
 // Returns the user with that handle; std::nullopt for any other handle.
 std::optional<std::uint32_t> user_of(const rpc_handle_table& open, const rpc_handle& handle) noexcept {
     const auto found = open.find(handle, rpc_object::kind::sam_user);
@@ -136,22 +157,52 @@ std::optional<std::uint32_t> user_of(const rpc_handle_table& open, const rpc_han
 
 }  // namespace
 
-sam_accounts sam_accounts_of(rpc_host& host, rpc_object::kind domain) {
-    sam_accounts accounts;
+std::optional<sam_account> sam_account_numbered(rpc_host& host, rpc_object::kind domain,
+                                                std::uint32_t number) {
     if (domain == rpc_object::kind::sam_builtin) {
-        for (const sid& who : {sid_administrators, sid_users, sid_guests})
-            if (auto one = host.account_of(who))
-                accounts[number_of(who)] = {.name = std::move(one->name), .use = sid_use::alias, .id = who};
-        return accounts;
+        const auto who = std::ranges::find(aliases_of_builtin, number, number_of);
+        auto alias = who != aliases_of_builtin.end() ? host.account_of(*who) : std::nullopt;
+        if (!alias) return std::nullopt;
+        return sam_account{
+            .number = number, .name = std::move(alias->name), .use = sid_use::alias, .id = *who};
     }
-    const rpc_domain own = host.account_domain();
-    std::vector<std::uint32_t> group(own.id.sub_authorities().begin(), own.id.sub_authorities().end());
-    group.push_back(sam_group_of_users);
-    accounts[sam_group_of_users] = {.name = "None", .use = sid_use::group, .id = {own.id.authority(), group}};
-    for (rpc_account& one : host.users())
-        accounts.try_emplace(number_of(one.id),
-                             sam_account{.name = std::move(one.name), .use = sid_use::user, .id = one.id});
-    return accounts;
+    ENSURE(domain == rpc_object::kind::sam_domain, "only domains have accounts");
+    if (number == sam_group_of_users) return group_of_users(host);
+    auto user = host.user_numbered(number);
+    if (!user) return std::nullopt;
+    return account_of_user(*std::move(user));
+}
+
+std::optional<sam_account> sam_account_named(rpc_host& host, rpc_object::kind domain,
+                                             std::string_view wanted) {
+    if (domain == rpc_object::kind::sam_domain) {
+        const auto user = host.user_named(wanted);
+        auto numbered = user ? sam_account_numbered(host, domain, number_of(user->id)) : std::nullopt;
+        // If two users have one number, one of them is shown.
+        if (numbered and numbered->id == user->id) return numbered;
+    }
+    for (const sid_use use : {sid_use::group, sid_use::alias})
+        for (sam_account& one : sam_accounts_after(host, domain, use, 0, aliases_of_builtin.size()))
+            if (equal_ignoring_case(std::string_view(one.name), wanted)) return std::move(one);
+    return std::nullopt;
+}
+
+std::vector<sam_account> sam_accounts_after(rpc_host& host, rpc_object::kind domain, sid_use wanted,
+                                            std::uint32_t after, std::size_t most) {
+    const bool is_builtin = domain == rpc_object::kind::sam_builtin;
+    std::vector<sam_account> found;
+    if (!is_builtin and wanted == sid_use::user)
+        for (rpc_account& one : host.users_after(after, most))
+            found.push_back(account_of_user(std::move(one)));
+    if (!is_builtin and wanted == sid_use::group and after < sam_group_of_users)
+        found.push_back(group_of_users(host));
+    if (is_builtin and wanted == sid_use::alias)
+        for (const sid& who : aliases_of_builtin)
+            if (auto one = number_of(who) > after ? sam_account_numbered(host, domain, number_of(who))
+                                                  : std::nullopt)
+                found.push_back(*std::move(one));
+    ENSURE(found.size() <= std::max<std::size_t>(most, aliases_of_builtin.size()), "a list has a bound");
+    return found;
 }
 
 rpc_fault sam_enumerate(sam_call& call, sid_use wanted) {
@@ -161,25 +212,23 @@ rpc_fault sam_enumerate(sam_call& call, sid_use wanted) {
         return rpc_fault::bad_stub_data;
     const auto domain = sam_domain_of(call.open, *handle);
     if (!domain) return rpc_fault::context_mismatch;
-    const sam_accounts accounts = sam_accounts_of(call.host, *domain);
-    std::vector<sam_accounts::const_iterator> part;
-    auto one = accounts.upper_bound(*after);
-    for (; one != accounts.end() and part.size() != ndr_limits().elements_max; ++one)
-        if (one->second.use == wanted) part.push_back(one);
-    const bool has_more =
-        std::any_of(one, accounts.end(), [&](const auto& each) { return each.second.use == wanted; });
+    // One more shows whether the list continues.
+    constexpr std::size_t part_max = ndr_limits().elements_max;
+    std::vector<sam_account> part = sam_accounts_after(call.host, *domain, wanted, *after, part_max + 1);
+    const bool has_more = part.size() > part_max;
+    if (has_more) part.pop_back();
     const auto count = static_cast<std::uint32_t>(part.size());
-    call.out.u32(part.empty() ? *after : part.back()->first);
+    call.out.u32(part.empty() ? *after : part.back().number);
     call.out.pointer(true);
     call.out.u32(count);
     call.out.pointer(count != 0);
     if (count != 0) call.out.u32(count);
-    for (const auto& each : part) {
-        call.out.u32(each->first);
-        call.out.counted_text_head(each->second.name);
+    for (const sam_account& each : part) {
+        call.out.u32(each.number);
+        call.out.counted_text_head(each.name);
     }
-    for (const auto& each : part)
-        call.out.counted_text(each->second.name);
+    for (const sam_account& each : part)
+        call.out.counted_text(each.name);
     call.out.u32(count);
     put_status(call.out, has_more ? nt_status::more_entries : nt_status::success);
     return rpc_fault::none;
@@ -190,36 +239,22 @@ rpc_fault sam_lookup_names(sam_call& call) {
     const auto count = handle ? call.in.u32() : std::nullopt;
     const ndr_level inside(call.in);
     if (!inside or !count or !take_varying_count(call.in, *count)) return rpc_fault::bad_stub_data;
-    std::vector<ndr_counted_text> heads;
-    for (std::uint32_t left = *count; left != 0; --left) {
-        const auto head = call.in.counted_text_head();
-        if (!head) return rpc_fault::bad_stub_data;
-        heads.push_back(*head);
-    }
-    std::vector<std::string> names;
-    for (const ndr_counted_text& head : heads) {
-        const auto text = call.in.counted_text(head);
-        if (!text) return rpc_fault::bad_stub_data;
-        names.push_back(fold(*text));
-    }
+    const auto names = take_counted_texts(call.in, *count);
+    if (!names) return rpc_fault::bad_stub_data;
     const auto domain = sam_domain_of(call.open, *handle);
     if (!domain) return rpc_fault::context_mismatch;
-    std::map<std::string, std::pair<std::uint32_t, sid_use>> by_name;
-    for (const auto& [number, one] : sam_accounts_of(call.host, *domain))
-        by_name[fold(one.name)] = {number, one.use};
     std::vector<std::uint32_t> numbers;
     std::vector<std::uint32_t> uses;
     std::size_t found = 0;
-    for (const std::string& wanted : names) {
-        const auto known = by_name.find(wanted);
-        found += known != by_name.end() ? 1 : 0;
-        numbers.push_back(known != by_name.end() ? known->second.first : 0);
-        uses.push_back(
-            static_cast<std::uint32_t>(known != by_name.end() ? known->second.second : sid_use::unknown));
+    for (const std::string& wanted : *names) {
+        const auto known = sam_account_named(call.host, *domain, wanted);
+        found += known ? 1 : 0;
+        numbers.push_back(known ? known->number : 0);
+        uses.push_back(static_cast<std::uint32_t>(known ? known->use : sid_use::unknown));
     }
     put_numbers(call.out, numbers);
     put_numbers(call.out, uses);
-    put_status(call.out, status_of_lookup(found, names.size()));
+    put_status(call.out, status_of_lookup(found, names->size()));
     return rpc_fault::none;
 }
 
@@ -236,16 +271,14 @@ rpc_fault sam_lookup_ids(sam_call& call) {
     }
     const auto domain = sam_domain_of(call.open, *handle);
     if (!domain) return rpc_fault::context_mismatch;
-    const sam_accounts accounts = sam_accounts_of(call.host, *domain);
     std::vector<std::string> names;
     std::vector<std::uint32_t> uses;
     std::size_t found = 0;
     for (const std::uint32_t number : numbers) {
-        const auto known = accounts.find(number);
-        found += known != accounts.end() ? 1 : 0;
-        names.push_back(known != accounts.end() ? known->second.name : std::string());
-        uses.push_back(
-            static_cast<std::uint32_t>(known != accounts.end() ? known->second.use : sid_use::unknown));
+        auto known = sam_account_numbered(call.host, *domain, number);
+        found += known ? 1 : 0;
+        uses.push_back(static_cast<std::uint32_t>(known ? known->use : sid_use::unknown));
+        names.push_back(known ? std::move(known->name) : std::string());
     }
     call.out.u32(*count);
     call.out.pointer(*count != 0);
@@ -283,11 +316,10 @@ rpc_fault sam_open_user(sam_call& call) {
     if (!number) return rpc_fault::bad_stub_data;
     const auto domain = sam_domain_of(call.open, *handle);
     if (!domain) return rpc_fault::context_mismatch;
-    const sam_accounts accounts = sam_accounts_of(call.host, *domain);
-    const auto known = accounts.find(*number);
+    const auto known = sam_account_numbered(call.host, *domain, *number);
     rpc_handle opened;
     nt_status status = nt_status::no_such_user;
-    if (known != accounts.end() and known->second.use == sid_use::user) {
+    if (known and known->use == sid_use::user) {
         const auto fresh =
             call.open.add(call.host.new_handle_id(), {.is = rpc_object::kind::sam_user, .number = *number});
         status = fresh ? nt_status::success : nt_status::insufficient_resources;
@@ -304,13 +336,12 @@ rpc_fault sam_query_user(sam_call& call) {
     if (!which) return rpc_fault::bad_stub_data;
     const auto number = user_of(call.open, *handle);
     if (!number) return rpc_fault::context_mismatch;
-    const sam_accounts accounts = sam_accounts_of(call.host, rpc_object::kind::sam_domain);
-    const auto known = accounts.find(*number);
+    const auto known = sam_account_numbered(call.host, rpc_object::kind::sam_domain, *number);
     // The user may have been removed since.
     nt_status status = nt_status::no_such_user;
-    if (known != accounts.end())
-        status = put_user(call.out, *which, *number, known->second.name) ? nt_status::success
-                                                                         : nt_status::invalid_info_class;
+    if (known)
+        status = put_user(call.out, *which, *number, known->name) ? nt_status::success
+                                                                  : nt_status::invalid_info_class;
     if (status != nt_status::success) call.out.pointer(false);
     put_status(call.out, status);
     return rpc_fault::none;
@@ -337,11 +368,10 @@ rpc_fault sam_rid_to_sid(sam_call& call) {
     auto domain = sam_domain_of(call.open, *handle);
     if (!domain and user_of(call.open, *handle)) domain = rpc_object::kind::sam_domain;
     if (!domain) return rpc_fault::context_mismatch;
-    const sam_accounts accounts = sam_accounts_of(call.host, *domain);
-    const auto known = accounts.find(*number);
-    call.out.pointer(known != accounts.end());
-    if (known != accounts.end()) call.out.sid_referent(known->second.id);
-    put_status(call.out, known != accounts.end() ? nt_status::success : nt_status::no_such_user);
+    const auto known = sam_account_numbered(call.host, *domain, *number);
+    call.out.pointer(known.has_value());
+    if (known) call.out.sid_referent(known->id);
+    put_status(call.out, known ? nt_status::success : nt_status::no_such_user);
     return rpc_fault::none;
 }
 

@@ -146,11 +146,11 @@ rpc_fault open_domain(sam_call& call) {
 
 // Writes DOMAIN_GENERAL_INFORMATION, 2.2.3.10.
 void put_general(sam_call& call, rpc_object::kind which, const std::string& name) {
-    std::uint32_t users = 0;
-    std::uint32_t groups = 0;
-    std::uint32_t aliases = 0;
-    for (const auto& [number, one] : sam_accounts_of(call.host, which))
-        ++(one.use == sid_use::user ? users : one.use == sid_use::group ? groups : aliases);
+    const bool is_own = which == rpc_object::kind::sam_domain;
+    const auto count = [&](sid_use use) {
+        return static_cast<std::uint32_t>(sam_accounts_after(call.host, which, use, 0, 1).size());
+    };
+    const std::size_t users = is_own ? call.host.user_count() : 0;
     const std::string server = call.host.name();
     call.out.u32(0);
     call.out.u32(never);  // when users must log off
@@ -162,9 +162,9 @@ void put_general(sam_call& call, rpc_object::kind which, const std::string& name
     call.out.u32(server_enabled);
     call.out.u32(role_primary);
     call.out.u32(0);  // not for LAN Manager; a byte and its padding
-    call.out.u32(users);
-    call.out.u32(groups);
-    call.out.u32(aliases);
+    call.out.u32(static_cast<std::uint32_t>(users));
+    call.out.u32(count(sid_use::group));
+    call.out.u32(count(sid_use::alias));
     call.out.counted_text(name);
     call.out.counted_text(server);
 }

@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sluice/smb/wire/nt_status.hpp"
@@ -92,7 +93,7 @@ protected:
     }
 
     host_of_tests host_;
-    rpc_pipe pipe_{rpc_service::samr, host_};
+    whole_pipe pipe_{rpc_service::samr, host_};
 };
 
 TEST_F(samr, connects_by_each_call) {
@@ -193,6 +194,37 @@ TEST_F(samr, looks_names_and_numbers_up) {
     EXPECT_EQ(numbers_of(texts), (std::vector<std::uint32_t>{8, 1}));
     EXPECT_EQ(texts.u32(), number(nt_status::some_not_mapped));
     EXPECT_EQ(status_of(call(pipe_, 18, with(domain(), {1, 1000, 0, 1, 7}))), number(nt_status::none_mapped));
+}
+
+// The accounts of the server are not collected for a call about some of them.
+TEST_F(samr, searches_the_server_once_for_each_account) {
+    const auto opened = user();
+    const auto own = domain();
+    host_.searches_ = 0;
+    (void)call(pipe_, 18, with(own, {2, 1000, 0, 2, 7, number_of_alice}));
+    EXPECT_EQ(host_.searches_, 2u);
+    ndr_writer information = with(opened, {});
+    information.u16(7);
+    (void)call(pipe_, 36, information);
+    EXPECT_EQ(host_.searches_, 3u);
+    (void)call(pipe_, 65, with(own, {number_of_alice}));
+    EXPECT_EQ(host_.searches_, 4u);
+    (void)call(pipe_, 34, with(own, {maximum_allowed, number_of_alice}));
+    EXPECT_EQ(host_.searches_, 5u);
+}
+
+TEST_F(samr, finds_the_group_and_the_aliases_by_name) {
+    for (const auto& [which, name, id, use] : {std::tuple{own_domain, "none", 513u, 2u},
+                                               {builtin, "USERS", 545u, 4u},
+                                               {builtin, "None", 0u, 8u}}) {
+        ndr_writer names = with(domain(which), {1, 1000, 0, 1});
+        names.counted_text_head(name);
+        names.counted_text(name);
+        const auto found = call(pipe_, 17, names);
+        ndr_reader in(found);
+        EXPECT_EQ(numbers_of(in), std::vector<std::uint32_t>{id}) << name;
+        EXPECT_EQ(numbers_of(in), std::vector<std::uint32_t>{use}) << name;
+    }
 }
 
 TEST_F(samr, describes_a_user_at_each_level) {

@@ -19,7 +19,6 @@ enum class rpc_fault : std::uint32_t {
     no_memory = 0x1C00001B,
     operation_range = 0x1C010002,
     unknown_interface = 0x1C010003,
-    protocol = 0x1C01000B,
 };
 
 /// A received call. Its arguments have not been checked.

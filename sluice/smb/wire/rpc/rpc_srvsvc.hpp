@@ -31,8 +31,8 @@ struct rpc_enum {
 /// with the ID of the last entry.
 inline constexpr std::size_t rpc_listed_max = 1000;
 inline constexpr std::size_t rpc_listed_bytes_max = 512 * 1024;
-/// How many opens one call examines.
-inline constexpr std::size_t rpc_examined_max = 4096;
+/// How many paths one call determines. Each takes about as long as the rest of the entry ten times.
+inline constexpr std::size_t rpc_paths_max = 1000;
 
 /// Execute calls of [MS-SRVS] about sessions, opens and tree connections: 3.1.4.1 to 3.1.4.6.
 /// Administrators only, except that a user lists sessions of their own at levels 0 and 10.

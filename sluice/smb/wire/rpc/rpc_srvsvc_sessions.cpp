@@ -22,9 +22,13 @@ bool is_session_level(std::uint32_t level) noexcept {
     return std::ranges::find(levels, level) != levels.end();
 }
 
-// Returns whether a name passes a filter; an empty one lets all pass.
+// Return whether a name passes a filter; an empty one lets all pass.
 bool passes(std::string_view name, std::string_view filter) {
     return filter.empty() or equal_ignoring_case(name, filter);
+}
+
+bool user_passes(const rpc_host& host, std::string_view user, std::string_view filter) {
+    return filter.empty() or host.is_same_user(user, filter);
 }
 
 // Clients write the name of a computer after two backslashes.
@@ -55,20 +59,26 @@ void put_session_texts(ndr_writer& out, std::uint32_t level, const rpc_session& 
     if (level == 502) out.text("TCP");
 }
 
+// An open, with its path if that is needed.
+struct listed_file {
+    rpc_file of{};
+    std::string path{};
+};
+
 // Writes the fixed part of FILE_INFO_2 or FILE_INFO_3, 2.2.4.6 and 2.2.4.7.
-void put_file(ndr_writer& out, std::uint32_t level, const rpc_file& one) {
-    out.u32(one.id);
+void put_file(ndr_writer& out, std::uint32_t level, const listed_file& one) {
+    out.u32(one.of.id);
     if (level == 2) return;
-    out.u32(one.permissions);
-    out.u32(one.locks);
+    out.u32(one.of.permissions);
+    out.u32(one.of.locks);
     out.pointer(true);
     out.pointer(true);
 }
 
-void put_file_texts(ndr_writer& out, std::uint32_t level, const rpc_file& one) {
+void put_file_texts(ndr_writer& out, std::uint32_t level, const listed_file& one) {
     if (level == 2) return;
     out.text(one.path);
-    out.text(one.user);
+    out.text(one.of.user);
 }
 
 // Writes the fixed part of CONNECTION_INFO_0 or CONNECTION_INFO_1, 2.2.4.1 and 2.2.4.2.
@@ -112,11 +122,12 @@ rpc_fault session_enum(rpc_host& host, ndr_reader& in, ndr_writer& out) {
     if (!who.is_administrator and (!is_public or who.is_guest or who.is_anonymous))
         return refuse(rpc_error_access_denied);
     rpc_listing<rpc_session> listing(*asked);
-    for (rpc_session& one : host.sessions()) {
-        if (one.id <= asked->after or !passes(one.client, computer_of(*client)) or !passes(one.user, *user))
-            continue;
+    rpc_part<rpc_session> part = host.sessions(asked->after);
+    if (part.has_more) listing.stops_after(part.last);
+    for (rpc_session& one : part.entries) {
+        if (!passes(one.client, computer_of(*client)) or !user_passes(host, one.user, *user)) continue;
         const std::size_t bytes = one.client.size() + one.user.size() + one.client_type.size();
-        if (!listing.add(std::move(one), bytes)) break;
+        if (!listing.add(one.id, std::move(one), bytes)) break;
     }
     listing.write(
         out, [&](const rpc_session& one) { put_session(out, asked->level, one); },
@@ -146,25 +157,30 @@ rpc_fault file_enum(rpc_host& host, ndr_reader& in, ndr_writer& out) {
     const auto refuse = [&](std::uint32_t why) { return put_no_list(out, *asked, why), rpc_fault::none; };
     if (asked->level != 2 and asked->level != 3) return refuse(rpc_error_invalid_level);
     if (!host.caller().is_administrator) return refuse(rpc_error_access_denied);
-    rpc_listing<rpc_file> listing(*asked);
-    const std::vector<std::uint32_t> ids = host.file_ids();
-    std::size_t examined = 0;
-    for (auto id = std::ranges::upper_bound(ids, asked->after); id != ids.end(); ++id) {
-        if (++examined > rpc_examined_max) {
-            listing.stop_early();
-            break;
+    rpc_listing<listed_file> listing(*asked);
+    const rpc_part<std::uint32_t> part = host.file_ids(asked->after);
+    if (part.has_more) listing.stops_after(part.last);
+    const bool has_paths = asked->level == 3 or !base->empty();
+    std::size_t paths = 0;
+    std::uint32_t examined = asked->after;
+    for (const std::uint32_t id : part.entries) {
+        auto of = host.file(id);
+        if (of and user_passes(host, of->user, *user)) {
+            if (has_paths and paths++ == rpc_paths_max) {
+                listing.stops_after(examined);
+                break;
+            }
+            auto path = has_paths ? host.path_of_file(id) : std::string();
+            if (path and (base->empty() or is_beneath(*path, *base))) {
+                const std::size_t bytes = path->size() + of->user.size();
+                if (!listing.add(id, listed_file{*std::move(of), *std::move(path)}, bytes)) break;
+            }
         }
-        auto one = host.file(*id);
-        if (!one or !passes(one->user, *user) or (!base->empty() and !is_beneath(one->path, *base))) {
-            listing.skip(*id);
-            continue;
-        }
-        const std::size_t bytes = one->path.size() + one->user.size();
-        if (!listing.add(*std::move(one), bytes)) break;
+        examined = id;
     }
     listing.write(
-        out, [&](const rpc_file& one) { put_file(out, asked->level, one); },
-        [&](const rpc_file& one) { put_file_texts(out, asked->level, one); });
+        out, [&](const listed_file& one) { put_file(out, asked->level, one); },
+        [&](const listed_file& one) { put_file_texts(out, asked->level, one); });
     return rpc_fault::none;
 }
 
@@ -175,12 +191,14 @@ rpc_fault file_get_info(rpc_host& host, ndr_reader& in, ndr_writer& out) {
     if (!level) return rpc_fault::bad_stub_data;
     const bool is_level = *level == 2 or * level == 3;
     const bool may = host.caller().is_administrator;
-    const auto one = is_level and may ? host.file(*id) : std::nullopt;
+    auto of = is_level and may ? host.file(*id) : std::nullopt;
+    auto path = of ? host.path_of_file(*id) : std::nullopt;
     out.u32(*level);
-    out.pointer(one.has_value());
-    if (one) {
-        put_file(out, *level, *one);
-        put_file_texts(out, *level, *one);
+    out.pointer(path.has_value());
+    if (path) {
+        const listed_file one{.of = *std::move(of), .path = *std::move(path)};
+        put_file(out, *level, one);
+        put_file_texts(out, *level, one);
         return put_only_status(out, rpc_no_error);
     }
     if (!is_level) return put_only_status(out, rpc_error_invalid_level);
@@ -206,11 +224,20 @@ rpc_fault connection_enum(rpc_host& host, ndr_reader& in, ndr_writer& out) {
     // The qualifier is a share, or a computer after two backslashes. The results have the other.
     const bool is_of_computer = qualifier->starts_with("\\\\");
     rpc_listing<rpc_tree> listing(*asked);
-    for (rpc_tree& one : host.trees()) {
-        const std::string_view name = is_of_computer ? one.client : one.share;
-        if (one.id <= asked->after or !passes(name, computer_of(*qualifier))) continue;
-        const std::size_t bytes = one.client.size() + one.user.size() + one.share.size();
-        if (!listing.add(std::move(one), bytes)) break;
+    rpc_part<rpc_tree> part = host.trees(asked->after);
+    if (part.has_more) listing.stops_after(part.last);
+    for (auto first = part.entries.begin(); first != part.entries.end();) {
+        // The tree connections of one session, which has one position.
+        const std::uint32_t position = first->session;
+        std::vector<rpc_tree> some;
+        std::size_t bytes = 0;
+        for (; first != part.entries.end() and first->session == position; ++first) {
+            const std::string_view name = is_of_computer ? first->client : first->share;
+            if (!passes(name, computer_of(*qualifier))) continue;
+            bytes += first->client.size() + first->user.size() + first->share.size();
+            some.push_back(std::move(*first));
+        }
+        if (!some.empty() and !listing.add(position, std::move(some), bytes)) break;
     }
     listing.write(
         out, [&](const rpc_tree& one) { put_tree(out, asked->level, one); },

@@ -88,7 +88,7 @@ protected:
     }
 
     host_of_tests host_;
-    rpc_pipe pipe_{rpc_service::srvsvc, host_};
+    whole_pipe pipe_{rpc_service::srvsvc, host_};
 };
 
 TEST_F(srvsvc_sessions, are_listed_at_every_level) {
@@ -147,7 +147,8 @@ TEST_F(srvsvc_sessions, are_listed_in_parts_of_a_limited_number) {
 TEST_F(srvsvc_sessions, have_opens_that_are_listed_in_parts_of_a_limited_size) {
     host_.files_.clear();
     for (std::uint32_t id = 1; id != 100; ++id)
-        host_.files_.push_back({.id = id, .path = std::string(30'000, 'x')});
+        host_.files_.push_back({.id = id});
+    host_.paths_ = {std::string(30'000, 'x')};
     const auto large = list(file_list, {"", ""}, {.level = 3});
     EXPECT_EQ(bytes_view(large).take_at<le32>(12)->value(), 8u);
 }
@@ -188,9 +189,9 @@ TEST_F(srvsvc_sessions, have_opens_that_are_listed_filtered_and_closed) {
     const auto results = list(file_list, {"", ""}, {.level = 3});
     ndr_reader in(results);
     expect_numbers(in, 3, 2, 5);
-    for (const rpc_file& one : host_.files_) {
-        EXPECT_EQ(in.text(), one.path);
-        EXPECT_EQ(in.text(), one.user);
+    for (std::size_t i = 0; i != host_.files_.size(); ++i) {
+        EXPECT_EQ(in.text(), host_.paths_[i]);
+        EXPECT_EQ(in.text(), host_.files_[i].user);
     }
     expect_end(in, 2, 0, rpc_no_error);
     for (const auto& [base, user] : {std::pair{"c:\\data", ""}, {"C:\\Data\\", ""}, {"", "Alice"}}) {
@@ -239,6 +240,55 @@ TEST_F(srvsvc_sessions, continue_a_list_of_opens_after_those_that_a_call_has_exa
     ndr_reader rest(second);
     expect_numbers(rest, 2, 1, 1);
     expect_end(rest, 1, 0, rpc_no_error);
+}
+
+TEST_F(srvsvc_sessions, continue_after_those_that_a_call_has_examined) {
+    host_.sessions_.clear();
+    for (std::uint32_t id = 1; id <= rpc_examined_max + 1; ++id)
+        host_.sessions_.push_back({.id = id, .user = id > rpc_examined_max ? "bob" : "alice"});
+    const auto first = list(session_list, {"", "bob"}, {.level = 0});
+    ndr_reader in(first);
+    expect_numbers(in, 0, 0, 0);
+    expect_end(in, 1, rpc_examined_max, rpc_error_more_data);
+    const auto second = list(session_list, {"", "bob"}, {.level = 0, .after = rpc_examined_max});
+    ndr_reader rest(second);
+    expect_numbers(rest, 0, 1, 1);
+    EXPECT_EQ(rest.text(), "");
+    expect_end(rest, 1, 0, rpc_no_error);
+}
+
+TEST_F(srvsvc_sessions, have_opens_of_which_a_call_determines_a_limited_number_of_paths) {
+    host_.files_.clear();
+    for (std::uint32_t id = 1; id <= rpc_paths_max + 1; ++id)
+        host_.files_.push_back({.id = id});
+    const auto first = list(file_list, {"C:\\Other", ""}, {.level = 2});
+    ndr_reader in(first);
+    expect_numbers(in, 2, 0, 0);
+    expect_end(in, 1, rpc_paths_max, rpc_error_more_data);
+    const auto second = list(file_list, {"C:\\Other", ""}, {.level = 2, .after = rpc_paths_max});
+    ndr_reader rest(second);
+    expect_numbers(rest, 2, 0, 0);
+    expect_end(rest, 0, 0, rpc_no_error);
+}
+
+TEST_F(srvsvc_sessions, have_opens_whose_paths_are_not_determined_if_the_call_needs_none) {
+    (void)list(file_list, {"", ""}, {.level = 2});
+    (void)list(file_list, {"", "nobody"}, {.level = 3});
+    EXPECT_EQ(host_.searches_, 0u);
+    (void)list(file_list, {"", ""}, {.level = 3});
+    EXPECT_EQ(host_.searches_, 2u);
+}
+
+TEST_F(srvsvc_sessions, have_tree_connections_that_are_listed_together) {
+    host_.trees_.push_back({.id = 2, .session = 9, .client = "10.0.0.2", .user = "bob", .share = "Data"});
+    const auto first = list(connection_list, {"Data"}, {.level = 0, .bytes_max = 1});
+    ndr_reader in(first);
+    expect_numbers(in, 0, 1, 1);
+    expect_end(in, 2, 3, rpc_error_more_data);
+    const auto second = list(connection_list, {"\\\\10.0.0.2"}, {.level = 0, .bytes_max = 1, .after = 3});
+    ndr_reader rest(second);
+    expect_numbers(rest, 0, 2, 1);
+    expect_end(rest, 2, 0, rpc_no_error);
 }
 
 TEST_F(srvsvc_sessions, have_tree_connections_that_are_listed_by_share_or_computer) {

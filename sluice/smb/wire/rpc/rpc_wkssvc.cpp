@@ -1,8 +1,6 @@
-#include <set>
 #include <string>
 #include <utility>
 
-#include "sluice/base/case_fold.hpp"
 #include "sluice/smb/wire/rpc/rpc_srvsvc_lists.hpp"
 
 namespace sluice::smb::wire {
@@ -38,7 +36,9 @@ rpc_fault wksta_get_info(rpc_host& host, ndr_reader& in, ndr_writer& out) {
     return rpc_fault::none;
 }
 
-// Writes the users who have sessions, each once: WKSTA_USER_INFO_0 or WKSTA_USER_INFO_1, 2.2.5.
+// Writes the users who have sessions: WKSTA_USER_INFO_0 or WKSTA_USER_INFO_1, 2.2.5. A user is at
+// the position of their first session, so that a list in parts has each once, also if they log on
+// again; twice only if that session ends between two parts and they have another.
 rpc_fault wksta_user_enum(rpc_host& host, ndr_reader& in, ndr_writer& out) {
     const auto server = in.pointed_text();
     const auto asked = server ? take_rpc_enum(in) : std::nullopt;
@@ -46,25 +46,24 @@ rpc_fault wksta_user_enum(rpc_host& host, ndr_reader& in, ndr_writer& out) {
     const auto refuse = [&](std::uint32_t why) { return put_no_list(out, *asked, why), rpc_fault::none; };
     if (asked->level > 1) return refuse(rpc_error_invalid_level);
     if (!host.caller().is_administrator) return refuse(rpc_error_access_denied);
-    rpc_listing<rpc_session> listing(*asked);
-    std::set<std::string> listed;
-    for (rpc_session& one : host.sessions()) {
-        if (one.id <= asked->after or !listed.insert(fold(one.user)).second) continue;
-        const std::size_t bytes = one.user.size() + 2 * host.name().size();
-        if (!listing.add(std::move(one), bytes)) break;
+    const std::string server_name = host.name();
+    rpc_listing<rpc_logged_on> listing(*asked);
+    for (rpc_logged_on& one : host.logged_on(asked->after)) {
+        const std::size_t bytes = one.user.size() + 2 * server_name.size();
+        if (!listing.add(one.id, std::move(one), bytes)) break;
     }
     listing.write(
         out,
-        [&](const rpc_session&) {
+        [&](const rpc_logged_on&) {
             for (int left = asked->level == 0 ? 1 : 4; left != 0; --left)
                 out.pointer(true);
         },
-        [&](const rpc_session& one) {
+        [&](const rpc_logged_on& one) {
             out.text(one.user);
             if (asked->level == 0) return;
-            out.text(host.name());  // the domain of the user
+            out.text(server_name);  // the domain of the user
             out.text("");           // other domains
-            out.text(host.name());  // the server of the logon
+            out.text(server_name);  // the server of the logon
         });
     return rpc_fault::none;
 }

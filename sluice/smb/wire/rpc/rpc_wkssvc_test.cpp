@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 
 #include "sluice/smb/wire/rpc/rpc_host_testing.hpp"
@@ -15,14 +16,16 @@ class wkssvc : public testing::Test {
 protected:
     wkssvc() { bind(pipe_, rpc_wkssvc_interface); }
 
-    std::vector<std::byte> users(std::uint32_t level) {
+    std::vector<std::byte> users(std::uint32_t level, std::uint32_t bytes_max = 0xFFFFFFFF,
+                                 std::optional<std::uint32_t> after = std::nullopt) {
         ndr_writer arguments = server_and(level);
         arguments.u32(level);
         arguments.pointer(true);
         arguments.u32(0);
         arguments.pointer(false);
-        arguments.u32(0xFFFFFFFF);
-        arguments.pointer(false);
+        arguments.u32(bytes_max);
+        arguments.pointer(after.has_value());
+        if (after) arguments.u32(*after);
         return call(pipe_, 2, arguments);
     }
     static std::uint32_t last_number(const std::vector<std::byte>& results) {
@@ -30,7 +33,7 @@ protected:
     }
 
     host_of_tests host_;
-    rpc_pipe pipe_{rpc_service::wkssvc, host_};
+    whole_pipe pipe_{rpc_service::wkssvc, host_};
 };
 
 TEST_F(wkssvc, returns_the_workstation_at_every_level) {
@@ -51,9 +54,8 @@ TEST_F(wkssvc, returns_the_workstation_at_every_level) {
     EXPECT_EQ(fault_of(next_message(pipe_)), 0x1C010002u);
 }
 
-TEST_F(wkssvc, lists_each_user_once_for_administrators) {
+TEST_F(wkssvc, lists_the_users_for_administrators) {
     host_.caller_.is_administrator = true;
-    host_.sessions_.push_back({.id = 10, .user = "ALICE"});
     for (const std::uint32_t level : {0u, 1u}) {
         const auto results = users(level);
         ndr_reader in(results);
@@ -76,6 +78,24 @@ TEST_F(wkssvc, lists_each_user_once_for_administrators) {
         EXPECT_EQ(in.remaining(), 0u);
     }
     EXPECT_EQ(last_number(users(2)), rpc_error_invalid_level);
+}
+
+TEST_F(wkssvc, lists_the_users_in_parts) {
+    host_.caller_.is_administrator = true;
+    const auto first = users(0, 1, 0);
+    ndr_reader in(first);
+    for (int left = 6; left != 0; --left)
+        EXPECT_TRUE(in.u32().has_value());
+    EXPECT_TRUE(in.u32().has_value());
+    EXPECT_EQ(in.text(), "alice");
+    EXPECT_EQ(in.u32(), 2u);
+    EXPECT_EQ(in.pointer(), true);
+    EXPECT_EQ(in.u32(), 3u) << "the position of the last user";
+    EXPECT_EQ(in.u32(), rpc_error_more_data);
+    const auto second = users(0, 1, 3);
+    EXPECT_EQ(bytes_view(second).take_at<le32>(12)->value(), 1u);
+    EXPECT_EQ(last_number(second), rpc_no_error);
+    EXPECT_EQ(last_number(users(0, 1, 9)), rpc_no_error);
 }
 
 TEST_F(wkssvc, lists_no_users_for_others) {

@@ -1,4 +1,5 @@
 #include "sluice/smb/server/command/ioctl/ioctl.hpp"
+#include "sluice/smb/server/net/pipe_turn.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/rpc_named_pipe.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
@@ -10,6 +11,11 @@ namespace sluice::smb::server {
 using wire::nt_status;
 
 io::task<nt_status> transceive_pipe(control& c) {
+    pipe_turn turn(c.r, *c.file->pipe);
+    io::task<nt_status> taking = turn.take();
+    const nt_status refused = co_await std::move(taking);
+    if (refused != nt_status::success) co_return refused;
+    if (c.file->has_ended()) co_return nt_status::file_closed;
     // A message of the pipe is one fragment. The room comes first: an answer that was taken out of
     // the pipe must not be lost.
     const std::size_t bytes_max =
@@ -19,6 +25,8 @@ io::task<nt_status> transceive_pipe(control& c) {
     const bool has_room = answer and output != nullptr;
     named_pipe::transceive_outcome got{.status = nt_status::insufficient_resources};
     if (has_room) got = c.file->pipe->transceive(c.args.input, answer.bytes());
+    io::task<void> finishing = turn.finish();
+    co_await std::move(finishing);
     if (wire::is_error(got.status)) {
         c.drop_output();
         co_return got.status;

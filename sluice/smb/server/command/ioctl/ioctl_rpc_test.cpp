@@ -1,7 +1,10 @@
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/smb/server/command/command_testing.hpp"
+#include "sluice/smb/server/core/loop_wait.hpp"
 #include "sluice/smb/server/metadata/user_sids.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
 #include "sluice/smb/wire/rpc/rpc_lsa.hpp"
@@ -142,24 +145,70 @@ protected:
         }
         return users;
     }
+    struct listed_file {
+        wire::rpc_file of;
+        std::string path;
+    };
     // The only open in a list at level 3, for the administrator.
-    static std::optional<wire::rpc_file> only_file(bound_pipe& pipe) {
+    static std::optional<listed_file> only_file(bound_pipe& pipe) {
         const auto results = pipe.call(9, list_of({"", ""}, 3));
         EXPECT_EQ(status_of_call(results), wire::rpc_no_error);
         ndr_reader in(results);
         EXPECT_TRUE(in.u32() and in.u32() and in.pointer());
         if (in.u32() != 1U) return std::nullopt;
         EXPECT_TRUE(in.pointer() and in.u32());
-        wire::rpc_file one{.id = in.u32().value_or(0)};
-        one.permissions = in.u32().value_or(0);
-        one.locks = in.u32().value_or(0);
+        listed_file one{.of = {.id = in.u32().value_or(0)}, .path = {}};
+        one.of.permissions = in.u32().value_or(0);
+        one.of.locks = in.u32().value_or(0);
         EXPECT_TRUE(in.pointer() and in.pointer());
         one.path = in.text().value_or("");
-        one.user = in.text().value_or("");
+        one.of.user = in.text().value_or("");
         return one;
     }
 
+    // Logs the user u on so often, on the connection of the first client.
+    void log_on_often(int times) {
+        for (; times != 0; --times) {
+            client().stand({});
+            ASSERT_EQ(client().log_on("u", "p"), nt_status::success);
+        }
+    }
+
     compliant_client boss_{where_, 2};
+};
+
+// Calls `look` in each turn of a loop while it exists.
+template <class Look>
+class each_turn {
+public:
+    each_turn(world& where, Look look) : look_(std::move(look)), looking_(*where.loop), where_(where) {
+        looking_.spawn(watch());
+    }
+    ~each_turn() {
+        is_over_ = true;
+        bool has_ended = false;
+        where_.clients.spawn(finish(has_ended));
+        where_.run();
+        EXPECT_TRUE(has_ended);
+    }
+
+private:
+    io::task<void> watch() {
+        while (not is_over_) {
+            look_();
+            io::task<void> turn = server::later_turn(*where_.loop);
+            co_await std::move(turn);
+        }
+    }
+    io::task<void> finish(bool& has_ended) {
+        co_await looking_.join();
+        has_ended = true;
+    }
+
+    Look look_;
+    io::task_group looking_;
+    world& where_;
+    bool is_over_ = false;
 };
 
 TEST_F(rpc_calls, find_the_sid_that_descriptors_have_for_a_user) {
@@ -194,6 +243,11 @@ TEST_F(rpc_calls, end_the_sessions_of_a_user) {
     bound_pipe pipe(boss_, "srvsvc", wire::rpc_srvsvc_interface);
     EXPECT_EQ(status_of_call(pipe.call(13, texts({"\\\\127.0.0.1", "U"}))), wire::rpc_no_error);
     EXPECT_EQ(server_of_test().gauges().sessions, 1U);
+    const auto lines = where_.log.take();
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_TRUE(
+        lines[0].starts_with("session ended by administrator by=boss user=u client=127.0.0.1 session="));
+    EXPECT_TRUE(lines[0].ends_with(" result=ended"));
     EXPECT_EQ(close(file), nt_status::user_session_deleted);
     EXPECT_EQ(users_of(pipe), std::vector<std::string>{"boss"});
     EXPECT_EQ(status_of_call(pipe.call(13, texts({"", "u"}))), wire::rpc_error_client_not_found);
@@ -206,6 +260,30 @@ TEST_F(rpc_calls, end_the_session_that_calls) {
     EXPECT_EQ(status_of_call(pipe.call(13, texts({"", "boss"}))), wire::rpc_no_error);
     EXPECT_EQ(boss_.connect_tree("files"), nt_status::user_session_deleted);
     EXPECT_EQ(server_of_test().gauges().sessions, 1U);
+}
+
+TEST_F(rpc_calls, end_many_sessions_in_parts_and_the_own_one_last) {
+    constexpr int sessions = 40;
+    log_on_boss();
+    log_on_often(sessions - 2);
+    bound_pipe pipe(boss_, "srvsvc", wire::rpc_srvsvc_interface);
+    const auto& all = server_of_test().context().sessions;
+    std::size_t before = all.size();
+    ASSERT_EQ(before, std::size_t{sessions});
+    std::size_t most_in_turn = 0;
+    {
+        const each_turn counted(where_, [&] {
+            most_in_turn = std::max(most_in_turn, before - all.size());
+            before = all.size();
+        });
+        EXPECT_EQ(status_of_call(pipe.call(13, texts({"127.0.0.1", ""}))), wire::rpc_no_error);
+    }
+    EXPECT_EQ(all.size(), 0U);
+    EXPECT_GT(most_in_turn, 0U);
+    EXPECT_LE(most_in_turn, server::limits::pipe_ends_per_turn);
+    const auto lines = where_.log.take();
+    EXPECT_EQ(lines.size(), std::size_t{sessions}) << "each is reported";
+    EXPECT_NE(lines.back().find("user=boss"), std::string::npos);
 }
 
 TEST_F(rpc_calls, end_no_session_for_others) {
@@ -223,13 +301,16 @@ TEST_F(rpc_calls, list_and_close_the_opens_of_all_users) {
     const auto listed = only_file(pipe);
     ASSERT_TRUE(listed);
     EXPECT_EQ(listed->path, "C:\\files\\f");
-    EXPECT_EQ(listed->user, "u");
-    EXPECT_EQ(listed->permissions, 7U);
+    EXPECT_EQ(listed->of.user, "u");
+    EXPECT_EQ(listed->of.permissions, 7U);
     ndr_writer arguments = texts({});
-    arguments.u32(listed->id);
+    arguments.u32(listed->of.id);
     EXPECT_EQ(status_of_call(pipe.call(11, arguments)), wire::rpc_no_error);
+    EXPECT_EQ(where_.log.take(),
+              std::vector<std::string>{
+                  "file closed by administrator by=boss user=u path=C:\\files\\f result=STATUS_SUCCESS"});
     EXPECT_EQ(close(file), nt_status::file_closed);
-    EXPECT_EQ(only_file(pipe), std::nullopt);
+    EXPECT_FALSE(only_file(pipe));
     EXPECT_EQ(status_of_call(pipe.call(11, arguments)), wire::rpc_error_file_not_found);
 }
 
@@ -245,6 +326,57 @@ TEST_F(rpc_calls, list_the_tree_connections_of_a_share) {
     EXPECT_EQ(in.text(), "u");
     EXPECT_EQ(in.text(), "127.0.0.1");
     EXPECT_EQ(status_of_call(results), wire::rpc_no_error);
+}
+
+TEST_F(rpc_calls, list_each_user_once_who_has_sessions) {
+    log_on_boss();
+    log_on_often(3);
+    bound_pipe pipe(boss_, "wkssvc", wire::rpc_wkssvc_interface);
+    const auto results = pipe.call(2, list_of({}, 0));
+    EXPECT_EQ(status_of_call(results), wire::rpc_no_error);
+    ndr_reader in(results);
+    EXPECT_TRUE(in.u32() and in.u32() and in.pointer());
+    EXPECT_EQ(in.u32(), 2U);
+    EXPECT_TRUE(in.pointer() and in.u32() and in.pointer() and in.pointer());
+    EXPECT_EQ(in.text(), "u");
+    EXPECT_EQ(in.text(), "boss");
+}
+
+TEST_F(rpc_calls, are_processed_one_in_each_turn_of_the_loop) {
+    constexpr std::size_t pipes = 5;
+    EXPECT_EQ(client().connect_tree("IPC$"), nt_status::success);
+    std::vector<wire::file_id> open;
+    for (std::size_t i = 0; i != pipes; ++i)
+        open.push_back(client().create("srvsvc").file);
+    const auto fragment = wire::encode_srvsvc_bind(1);
+    const auto& quotas = server_of_test().context().quotas;
+    std::size_t before = quotas.in_use(server::limit::pipe_bytes);
+    std::size_t turns_with_writes = 0;
+    {
+        const each_turn counted(where_, [&] {
+            const std::size_t now = quotas.in_use(server::limit::pipe_bytes);
+            turns_with_writes += now != before ? 1 : 0;
+            before = now;
+        });
+        client().begin_compound();
+        std::vector<std::uint64_t> sent;
+        for (const wire::file_id& one : open)
+            sent.push_back(client().send(command::write, wire::write_args{.file = one, .data = fragment}));
+        client().end_compound();
+        for (const std::uint64_t one : sent)
+            EXPECT_EQ(client().answer_to(one).status(), nt_status::success);
+    }
+    EXPECT_EQ(turns_with_writes, pipes);
+}
+
+TEST_F(rpc_calls, count_the_memory_of_open_objects) {
+    bound_pipe pipe(client(), "lsarpc", wire::rpc_lsarpc_interface);
+    const auto& quotas = server_of_test().context().quotas;
+    const std::size_t before = quotas.in_use(server::limit::pipe_bytes);
+    for (std::size_t i = 0; i != wire::rpc_handle_table::handles_max; ++i)
+        (void)with_policy(pipe);
+    EXPECT_GE(quotas.in_use(server::limit::pipe_bytes),
+              before + wire::rpc_handle_table::handles_max * sizeof(wire::rpc_handle));
 }
 
 class pipes_with_little_memory : public command_test {
