@@ -70,6 +70,12 @@ struct opened_places {
     std::string directory_path;
 };
 
+[[nodiscard]] std::string no_support(const std::string& path) {
+    return path +
+           ": the file system has no snapshots that this command can change; use btrfs or ZFS, or another "
+           "program whose snapshots are directories";
+}
+
 [[nodiscard]] std::expected<opened_places, std::string> open_places(const std::string& root,
                                                                     const snapshot_pattern& pattern) {
     auto source = source_of(root, pattern);
@@ -79,6 +85,7 @@ struct opened_places {
                          .source_path = *source,
                          .directory_path = directory_of_snapshots(root, pattern)};
     if (not places.source.is_valid()) return std::unexpected(last_problem(places.source_path, "open"));
+    if (support_of(places.source) == snapshot_support::none) return std::unexpected(no_support(*source));
     places.directory = open_directory(places.directory_path);
     if (places.directory.is_valid()) return places;
     const char* const remedy = errno == ENOENT ? "; create the directory first" : "";
@@ -132,12 +139,6 @@ struct opened_places {
 [[nodiscard]] std::string deletion_on_zfs(const opened_places& places, const std::string& name) {
     if (::unlinkat(places.directory.descriptor(), name.c_str(), AT_REMOVEDIR) == 0) return {};
     return last_problem(places.directory_path + '/' + name, "delete snapshot");
-}
-
-[[nodiscard]] std::string no_support(const std::string& path) {
-    return path +
-           ": the file system has no snapshots that this command can change; use btrfs or ZFS, or another "
-           "program whose snapshots are directories";
 }
 
 }  // namespace
