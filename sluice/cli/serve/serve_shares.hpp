@@ -66,7 +66,7 @@ private:
         bool short_names = false;
         std::string streams_root{};  // the root that has its large streams
         std::weak_ptr<vfs::volume> volume;
-        std::string pattern{};                      // of its previous versions; empty: it has none
+        std::string pattern{};                      // for its snapshots; empty: it has none
         std::optional<share_root> snapshot_root{};  // the directory that contains them
         std::weak_ptr<vfs::snapshots> snapshots{};
 

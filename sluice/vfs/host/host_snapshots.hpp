@@ -10,7 +10,7 @@ class io_multiplexer;
 
 namespace sluice::vfs {
 
-/// Snapshots of a directory of the host that are directories themselves, beside each other, and
+/// Snapshots of a directory of the host that are themselves directories in one directory, and
 /// whose names contain the time: those of btrfs, of ZFS (`.zfs/snapshot`), mounted ones of LVM, and
 /// plain copies.
 ///

@@ -87,7 +87,7 @@ TEST_F(host_snapshots_test, open_the_tree_of_a_time_without_changes_and_watches)
     EXPECT_EQ(code(past->create("new", {})), EROFS);
 }
 
-TEST_F(host_snapshots_test, find_no_snapshot_that_has_no_exact_time_or_is_a_link_or_a_file) {
+TEST_F(host_snapshots_test, find_snapshots_by_their_exact_time_and_neither_links_nor_files) {
     put("snap/2026-01-01/f");
     put("snap/2026-01-02");
     fs::create_symlink("/etc", scratch.path_of("snap/2026-01-03"));

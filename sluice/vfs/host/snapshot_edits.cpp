@@ -103,7 +103,8 @@ struct opened_places {
     ENSURE(name.size() < sizeof asked.name, "the name of a snapshot has at most 255 bytes");
     std::memcpy(asked.name, name.c_str(), name.size());
     if (::ioctl(places.directory.descriptor(), BTRFS_IOC_SNAP_CREATE_V2, &asked) == 0) return {};
-    const char* const remedy = errno == EXDEV ? "; the pattern must name a directory of the same btrfs" : "";
+    const char* const remedy =
+        errno == EXDEV or errno == ENOTTY ? "; the pattern must name a directory of the same btrfs" : "";
     return last_problem(places.directory_path + '/' + name, "create snapshot") + remedy;
 }
 

@@ -46,7 +46,7 @@ TEST(snapshot_pattern, finds_the_time_of_a_name_and_the_name_of_a_time) {
     EXPECT_EQ(pattern("@GMT-%Y.%m.%d-%H.%M.%S").name_of(noon + 56s), "@GMT-2026.11.28-12.34.56");
 }
 
-TEST(snapshot_pattern, ignores_names_that_are_no_dates) {
+TEST(snapshot_pattern, ignores_names_with_invalid_dates) {
     const auto days = pattern("%Y-%m-%d");
     for (const char* const name :
          {"", "2026", "2026-1-1", "2026-13-01", "2026-00-01", "2026-02-30", "2027-02-29", "1969-12-31",

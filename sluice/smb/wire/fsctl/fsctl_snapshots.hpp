@@ -16,7 +16,7 @@ inline constexpr std::size_t gmt_token_units = 24;
 
 /// Returns the token of a time from 1601 to 9999 (ENSURE). Allocates: the result.
 [[nodiscard]] std::string gmt_token_of(std::chrono::sys_seconds when);
-/// Returns the time of a token; std::nullopt for other text, also if it is no date. Allocates:
+/// Returns the time of a token; std::nullopt for other text, also for an invalid date. Allocates:
 /// nothing.
 [[nodiscard]] std::optional<std::chrono::sys_seconds> parse_gmt_token(std::string_view text) noexcept;
 
