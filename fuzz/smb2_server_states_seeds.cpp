@@ -182,6 +182,14 @@ const seed seeds[] = {
          .add({write, 0, 0, 0, 250})
          .file(0, b)
          .add({ioctl, 0, 0, 3, 1, 0, 0, 200, ioctl, 0, 1, 6, 0, 50, ioctl, 0, 0, 11, 60, 0, drop, 0})},
+    {"past", script(0)
+                 .client(0, smb_3_0_2)
+                 .file(0, a)
+                 .add({write, 0, 0, 0, 99})
+                 .add({create, 0, a, everything, open | has_contexts, 128, 193})
+                 .add({create, 0, a, everything, open | has_contexts, 128, 194})
+                 .add({read, 0, 1, 0, 99, write, 0, 1, 0, 9, set_info, 0, 1, 2, 5, ioctl, 0, 1, 7, 0, 9})
+                 .add({ioctl, 0, 1, 30, 0, 0, close, 0, 0, read, 0, 0, 0, 99, close, 0, 0, check})},
     {"removal", script(256)
                     .client(0, smb_3_0_2)
                     .file(0, a, open_if | delete_on_close)

@@ -87,7 +87,11 @@ void take_contexts(wire::create_args& args, client& by, const envelope& how, pro
         args.contexts.on_disk_id = true;
         args.contexts.posix_mode = 0644;
     }
-    if ((bits & 128U) != 0) args.contexts.allocation_bytes = number_of(which);
+    if ((bits & 128U) == 0) return;
+    args.contexts.allocation_bytes = number_of(which);
+    // Two times have a snapshot, and one has none.
+    const auto when = std::chrono::sys_seconds(std::chrono::seconds(which & 3U));
+    if (which >= 192) args.contexts.timewarp = wire::filetime_of(wire::tick_time(when));
 }
 
 void send_create(client& by, const envelope& how, program& script) {
@@ -260,7 +264,8 @@ constexpr std::array controls{wire::control_code::set_reparse_point,
                               wire::control_code::get_ntfs_volume_data,
                               wire::control_code::read_file_usn_data,
                               wire::control_code::get_object_id,
-                              wire::control_code::refs_stream_snapshot_management};
+                              wire::control_code::refs_stream_snapshot_management,
+                              wire::control_code::srv_enumerate_snapshots};
 
 void encode_input(byte_writer& writer, client& by, const envelope& how, wire::control_code code,
                   program& script) {

@@ -42,6 +42,27 @@ private:
     bool has_changes_;
 };
 
+/// Snapshots of the first two seconds of 1970, which show the files of now: a file that is open in both
+/// is one, as with hard links.
+class live_snapshots final : public vfs::snapshots {
+public:
+    explicit live_snapshots(std::shared_ptr<vfs::volume> of) noexcept : of_(std::move(of)) {}
+
+    [[nodiscard]] vfs::fs_domain& domain() noexcept override { return of_->domain(); }
+    [[nodiscard]] result<std::vector<vfs::snapshot_time>> list(
+        std::string_view path, const vfs::account_identity* /*as*/) noexcept override {
+        if (not of_->find(path, vfs::follow_links::no)) return std::vector<vfs::snapshot_time>{};
+        return std::vector{vfs::snapshot_time(std::chrono::seconds(1)), vfs::snapshot_time{}};
+    }
+    [[nodiscard]] result<std::shared_ptr<vfs::volume>> open(vfs::snapshot_time when) noexcept override {
+        if (when.time_since_epoch().count() > 1) return failure({ENOENT, "open snapshot"});
+        return std::make_shared<shared_volume>(of_, false);
+    }
+
+private:
+    std::shared_ptr<vfs::volume> of_;
+};
+
 /// A mounted image with its memory.
 class image_volume final : public vfs::volume {
 public:
@@ -166,6 +187,7 @@ std::vector<smb::server::share_configuration> world::shares(unsigned stays, unsi
         }
         // There is one feed: a second reader would receive the changes that the first waits for.
         one.volume = std::make_unique<shared_volume>(memory_, not std::exchange(has_shared_feed_, true));
+        if (i == 0) one.snapshots = std::make_shared<live_snapshots>(memory_);
     }
     return all;
 }

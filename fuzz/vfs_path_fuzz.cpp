@@ -9,6 +9,7 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/path.hpp"
+#include "sluice/vfs/snapshot/snapshot_pattern.hpp"
 
 namespace {
 
@@ -64,11 +65,25 @@ void check_host_name(std::string_view name) {
            shown == "..");
 }
 
+// A name of a snapshot is the only one of its time.
+void check_snapshot_name(std::string_view name) {
+    for (const char* const text : {"%Y-%m-%d_%H%M%S", "%s", "a%%%d%m%Y"}) {
+        const auto pattern = vfs::snapshot_pattern::parse(text);
+        ENSURE(pattern.has_value());
+        if (const auto when = pattern->time_of(name)) ENSURE(pattern->name_of(*when) == name);
+    }
+    const auto given = vfs::snapshot_pattern::parse(name);
+    if (not given) return;
+    const auto made = given->name_of(given->round(vfs::snapshot_time(std::chrono::seconds(1'000'000'000))));
+    ENSURE(made and given->time_of(*made).has_value());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view text(reinterpret_cast<const char*>(data), size);
     check_client_path(text);
     for_each_component(text, check_host_name);
+    for_each_component(text, check_snapshot_name);
     return 0;
 }

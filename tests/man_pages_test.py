@@ -19,7 +19,8 @@ COMMANDS = {"sluice": [()], "sluice-serve": [("serve",)], "sluice-status": [("st
                 "mkfs", "build", "label", "ls", "cat", "stat", "map", "get", "put", "mkfile", "mkdir", "rm", "mv", "defrag", "check",
                 "repair", "undo", "commit", "discard", "rebind"))],
             "sluice-get": [("get",), ("put",), ("ls",), ("cat",), ("mkdir",), ("rm",)],
-            "sluice-lock": [("lock",)], "sluice-streams": [("streams",), ("streams", "import"), ("streams", "check")],
+            "sluice-lock": [("lock",)], "sluice-snapshot": [("snapshot",), *(("snapshot", verb) for verb in ("create", "list", "delete"))],
+            "sluice-streams": [("streams",), ("streams", "import"), ("streams", "check")],
              "sluice-user": [("user",), *(("user", verb) for verb in ("add", "passwd", "remove", "list"))]}
 SKIPPED = 77
 

@@ -49,7 +49,7 @@ MODULES = {
     "fat": ("", "codec", "device", "engine", "volume", "edit", "check", "partition"),
     "smb/server": ("core", "report", "file", "session", "open", "metadata", "net", "operation", "command", ""),
     "smb/wire": ("", "security", "fscc", "message", "compression", "create", "file", "fsctl", "rpc"),
-    "vfs": ("domain", "", "host", "memory"),
+    "vfs": ("domain", "", "snapshot", "host", "memory"),
 }
 
 SYSTEM_IO_HEADER = re.compile(

@@ -7,6 +7,7 @@ void add_commands(command_syntax app) {
     add_status(app);
     add_user(app);
     add_streams(app);
+    add_snapshot(app);
     add_get(app);
     add_put(app);
     add_ls(app);

@@ -22,6 +22,7 @@ void add_probe(command_syntax app);
 void add_put(command_syntax app);
 void add_rm(command_syntax app);
 void add_serve(command_syntax app);
+void add_snapshot(command_syntax app);
 void add_status(command_syntax app);
 void add_streams(command_syntax app);
 void add_user(command_syntax app);

@@ -292,6 +292,10 @@ result<std::unique_ptr<impersonated_volume>> impersonated_volume::create(volume&
     return std::unique_ptr<impersonated_volume>(new impersonated_volume(underlying, *std::move(identity)));
 }
 
+std::unique_ptr<impersonated_volume> impersonated_volume::same_account_on(volume& other) const {
+    return std::unique_ptr<impersonated_volume>(new impersonated_volume(other, account_));
+}
+
 result<node_ptr> impersonated_volume::find(std::string_view path, follow_links links) noexcept {
     const as_account now(*account_);
     return seen_by(account_, underlying_.find(path, links));

@@ -26,6 +26,10 @@ public:
                                                                              unix_account account);
     ~impersonated_volume() override;
 
+    /// Returns another volume with the rights of the same account. Allocates: yes.
+    [[nodiscard]] std::unique_ptr<impersonated_volume> same_account_on(volume& other) const;
+    [[nodiscard]] const account_identity& account() const noexcept { return *account_; }
+
     [[nodiscard]] fs_domain& domain() noexcept override { return underlying_.domain(); }
     [[nodiscard]] fs_domain* crossing_domain() noexcept override { return underlying_.crossing_domain(); }
     [[nodiscard]] const volume_features& features() const noexcept override { return underlying_.features(); }

@@ -62,6 +62,12 @@ inline constexpr std::size_t queued_changes_max = 8192;
 /// Programs that change names faster than that must not block a loop.
 inline constexpr unsigned change_reads_max = 128;
 
+/// The number of snapshots of a directory that are listed: the latest ones. A reply with more would
+/// not fit into 64 KiB, which is what clients have room for.
+inline constexpr std::size_t snapshots_listed_max = 1024;
+/// The number of names in a directory of snapshots, whether they match the pattern or not.
+inline constexpr std::size_t snapshot_names_max = 131'072;
+
 /// The number of attempts of a lookup whose names change at the same time.
 inline constexpr unsigned lookup_attempts_max = 4;
 

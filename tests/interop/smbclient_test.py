@@ -261,6 +261,56 @@ class EncryptionRequired(Smbclient):
 
 
 @served.on_every_multiplexer
+class PreviousVersions(Smbclient):
+    server_arguments = ("--previous-versions", ".snapshots/%Y-%m-%d_%H%M")
+    MONDAY = "@GMT-2026.11.23-06.00.00"
+    TUESDAY = "@GMT-2026.11.24-06.00.00"
+
+    def setUp(self):
+        served.make_directories(self)
+        for day, text in (("2026-11-23_0600", b"monday"), ("2026-11-24_0600", b"tuesday")):
+            (self.directory / ".snapshots" / day / "d").mkdir(parents=True)
+            (self.directory / ".snapshots" / day / "d" / "file").write_bytes(text)
+        (self.directory / ".snapshots" / "2026-11-23_0600" / "gone").write_bytes(b"old")
+        (self.directory / ".snapshots" / "2026-11-22_0600").symlink_to("/etc")
+        (self.directory / "d").mkdir()
+        (self.directory / "d" / "file").write_bytes(b"now")
+        self.server = served.Server(self.program, self.directory, self.multiplexer, self.server_arguments)
+        self.server.__enter__()
+        self.addCleanup(self.server.__exit__, None, None, None)
+
+    def test_allinfo_lists_them_with_the_latest_first(self):
+        text = self.do("allinfo d/file")
+        self.assertEqual(re.findall("^@GMT.*$", text, re.MULTILINE), [self.TUESDAY, self.MONDAY])
+        self.assertEqual(re.findall(r"^size: (\d+)$", text, re.MULTILINE), ["7", "6"])
+
+    def test_a_file_is_copied_back_from_each_of_them(self):
+        for name in DIALECTS:
+            with self.subTest(dialect=name):
+                self.do(f"get {self.MONDAY}/d/file monday; get d/{self.TUESDAY}/file tuesday; get d/file now", *dialect(name))
+                self.assertEqual([(self.local / each).read_bytes() for each in ("monday", "tuesday", "now")],
+                                 [b"monday", b"tuesday", b"now"])
+
+    def test_a_directory_lists_the_files_that_it_had(self):
+        self.assertIn("gone", self.do(f"ls {self.MONDAY}/*"))
+        self.assertNotIn("gone", self.do(f"ls {self.TUESDAY}/*"))
+
+    def test_nothing_changes_in_them(self):
+        before = served.tree_of(self.directory)
+        (self.local / "new").write_bytes(b"new")
+        for command in (f"put new {self.MONDAY}/new", f"put new {self.MONDAY}/d/file", f"del {self.MONDAY}/gone",
+                        f"mkdir {self.MONDAY}/directory", f"rename {self.MONDAY}/gone {self.MONDAY}/other",
+                        f"rename d/file {self.MONDAY}/other"):
+            with self.subTest(command=command):
+                self.refuse(command, "NT_STATUS_MEDIA_WRITE_PROTECTED")
+        self.assertEqual(served.tree_of(self.directory), before)
+
+    def test_a_time_without_a_snapshot_is_not_found(self):
+        for token in ("@GMT-2026.11.23-06.00.01", "@GMT-2026.11.25-06.00.00", "@GMT-2026.11.22-06.00.00"):
+            self.refuse(f"get {token}/d/file", "NT_STATUS_OBJECT_NAME_NOT_FOUND")
+
+
+@served.on_every_multiplexer
 class ReadOnly(Smbclient):
     server_arguments = ("--read-only",)
 

@@ -9,6 +9,7 @@
 #include "sluice/cli/hardening/memory_protection.hpp"
 #include "sluice/cli/hardening/privileges.hpp"
 #include "sluice/cli/hardening/system_call_filter.hpp"
+#include "sluice/cli/serve/share_snapshots.hpp"
 #include "sluice/cli/status/status_socket.hpp"
 
 namespace sluice::cli {
@@ -70,8 +71,11 @@ void server_hardening::apply(const serve_options& options, const std::string& co
     }
     for (const char* const each : read_by_libraries)
         files_.allow(each, tree_access::read);
-    for (const share_options& share : options.shares)
+    for (const share_options& share : options.shares) {
         allow_share(files_, share, share.read_only or options.read_only);
+        if (const std::string snapshots = snapshot_directory_of(options, share); not snapshots.empty())
+            files_.allow(snapshots, tree_access::read);
+    }
     for (const std::string& each : options.confine_to)
         files_.allow(each, tree_access::write);
     if (not configuration.empty()) allow_directories_of(files_, configuration, tree_access::read);
@@ -100,7 +104,14 @@ std::string server_hardening::why_not(const share_options& share, bool read_only
         return path +
                ": cannot become writable, because the server has confined itself to reading it; restart the "
                "server";
-    return path +
+    return why_not_read(path);
+}
+
+std::string server_hardening::why_not_read(const std::string& directory) const {
+    std::error_code unknown;
+    if (not fs::exists(directory, unknown)) return {};  // opening it reports why
+    if (files_.covers(directory, tree_access::read)) return {};
+    return directory +
            ": not accessible, because the server has confined itself to its shares; restart the server, or "
            "run it with "
            "--confine-to";

@@ -22,6 +22,8 @@ public:
 
     /// Returns why a share cannot be added without a restart; empty if it can.
     [[nodiscard]] std::string why_not(const share_options& share, bool read_only) const;
+    /// Returns why a directory of snapshots cannot be read without a restart; empty if it can.
+    [[nodiscard]] std::string why_not_read(const std::string& directory) const;
 
 private:
     file_confinement files_;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/cli/serve/share_snapshots.hpp"
 
 namespace sluice::cli {
 
@@ -98,8 +99,11 @@ struct reload_requests::link : std::enable_shared_from_this<link> {
     [[nodiscard]] std::size_t find_roots(const serve_options& options, const actions& how,
                                          const std::shared_ptr<findings>& found) {
         std::set<std::string> paths;
-        for (const share_options& share : options.shares)
+        for (const share_options& share : options.shares) {
             paths.insert(share.path);
+            if (std::string snapshots = snapshot_directory_of(options, share); not snapshots.empty())
+                paths.insert(std::move(snapshots));
+        }
         return static_cast<std::size_t>(std::ranges::count_if(paths, [&](const std::string& path) {
             return start(
                 found, path, [find = how.find_root, path] { return find(path); },

@@ -107,6 +107,14 @@ void name_shares(std::vector<share_options>& shares) {
     if (options.shares.empty())
         return std::unexpected(file + ": no shares; add a table [[share]] with a path");
     name_shares(options.shares);
+    if (const std::string& general = options.previous_versions;
+        general.starts_with('/') and std::ranges::count_if(options.shares, [](const auto& each) {
+                                         return each.previous_versions.empty();
+                                     }) > 1)
+        return std::unexpected(fmt::format(
+            "invalid value '{}' for previous-versions: it would apply to several shares; use a path "
+            "that is relative to each of them, or set it for each share",
+            general));
     for (share_options& share : options.shares) {
         share.hide_unreadable = share.hide_unreadable or options.hide_unreadable;
         share.read_only_users.insert(share.read_only_users.end(), options.read_only_users.begin(),
@@ -212,6 +220,7 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     server.replace_shares(*std::move(reopened.shares));
     server.context().administrators.publish(options->administrators);
     report_no_answer(reopened.kept, "it keeps its volume", log);
+    report_no_answer(reopened.without_snapshots, "it has no previous versions until it answers", log);
     report_no_answer(reopened.left_out, "it is not served until it answers", log);
     report_problems(server, *options, users, log);
     log.write(event_severity::info, "configuration reloaded", {});

@@ -1,6 +1,7 @@
 #include "sluice/cli/serve/serve_command_line.hpp"
 
 #include "sluice/cli/serve/serve_rules.hpp"
+#include "sluice/cli/serve/share_snapshots.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -164,6 +165,13 @@ void declare_serve_options(command_syntax command, serve_arguments& into) {
             "give files in directories short names (8.3), too, as in FAT images: on, off [default: off]")
         .one_of(std::vector<std::string>{"off", "on"})
         .value_name("off|on")
+        .group("Files");
+    command
+        .add_option("--previous-versions", into.options.previous_versions,
+                    "show the snapshots whose paths match, in UTC, as previous versions, as in "
+                    ".snapshots/%Y-%m-%d_%H%M; relative to the share")
+        .check(validate_previous_versions)
+        .value_name("PATTERN")
         .group("Files");
     command
         .add_option("--directory-leases", into.options.directory_leases,

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "sluice/cli/serve/serve_rules.hpp"
+#include "sluice/cli/serve/share_snapshots.hpp"
 
 namespace sluice::cli {
 
@@ -123,6 +124,7 @@ private:
     reader.take("auditor", share.auditors);
     reader.take("offload", share.offloads);
     reader.take_switch("short-names", share.short_names);
+    reader.take("previous-versions", share.previous_versions, validate_previous_versions);
     reader.take("overlay", share.image.overlay);
     reader.take("journal", share.image.journal);
     reader.take("code-page", share.image.code_page);
@@ -165,6 +167,7 @@ constexpr const char* not_a_table = "invalid share: write each one as a table [[
     reader.take("administrator", options.administrators);
     reader.take("offload", options.offload);
     reader.take_switch("short-names", options.short_names);
+    reader.take("previous-versions", options.previous_versions, validate_previous_versions);
     reader.take_switch("directory-leases", options.directory_leases);
     reader.take_switch("compression", options.compression);
     reader.take("encrypt", options.encrypt);

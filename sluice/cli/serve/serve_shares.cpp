@@ -7,7 +7,9 @@
 
 #include "sluice/cli/fat/image/image.hpp"
 #include "sluice/cli/message.hpp"
+#include "sluice/cli/serve/share_snapshots.hpp"
 #include "sluice/cli/serve/share_streams.hpp"
+#include "sluice/vfs/host/host_snapshots.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 
 namespace sluice::cli {
@@ -47,8 +49,11 @@ namespace {
 
 opened_shares share_opener::open(const serve_options& options) {
     share_roots roots;
-    for (const share_options& share : options.shares)
+    for (const share_options& share : options.shares) {
         roots.emplace(share.path, find_share_root(share.path));
+        if (const std::string snapshots = snapshot_directory_of(options, share); not snapshots.empty())
+            roots.emplace(snapshots, find_share_root(snapshots));
+    }
     return reopen(options, roots).shares;
 }
 
@@ -67,7 +72,8 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
             .offloads = share.offloads or options.offload,
             .short_names = (share.short_names.empty() ? options.short_names : share.short_names) == "on",
             .streams_root = streams.path,
-            .volume = {}};
+            .volume = {},
+            .pattern = snapshot_pattern_of(options, share)};
         std::shared_ptr<vfs::volume> volume;
         const auto root = answered.find(share.path);
         if (root != answered.end()) one.root = root->second;
@@ -83,9 +89,16 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
             if (volume == nullptr) continue;
         }
         one.volume = volume;
+        auto snapshots = snapshots_of(one, options, answered, done);
+        if (not snapshots) {
+            done.shares = std::unexpected(fmt::format("share '{}': {}", share.name, snapshots.error()));
+            return done;
+        }
+        one.snapshots = *snapshots;
         done.shares->push_back(
             configuration_of(share, share.read_only or options.read_only or one.read_only));
         done.shares->back().volume = std::move(volume);
+        done.shares->back().snapshots = *std::move(snapshots);
         next.push_back(std::move(one));
     }
     now_ = std::move(next);
@@ -130,6 +143,46 @@ share_opener::volume_result share_opener::open_directory(const served& wanted) {
                                           .offload_always = wanted.offloads});
     if (not opened) return std::unexpected(about(share.path, opened.error()));
     from_.domains.add(share.name, **opened);
+    return *std::move(opened);
+}
+
+// The snapshots that the server has, or those of the directory; null if the share has none.
+share_opener::snapshots_result share_opener::snapshots_of(served& one, const serve_options& options,
+                                                          const share_roots& answered, reopened& done) {
+    const std::string where = snapshot_directory_of(options, one.share);
+    if (where.empty()) return nullptr;
+    const bool is_image = one.root and not one.root->is_directory;
+    if (is_image and not one.share.previous_versions.empty())
+        return std::unexpected(one.share.path + ": 'previous-versions' does not apply to disk images");
+    if (is_image) return nullptr;
+    const auto root = answered.find(where);
+    const bool has_answered = root != answered.end();
+    if (has_answered) one.snapshot_root = root->second;
+    for (const served& now : now_) {
+        const bool is_same = now.is_same_directory(one) and now.pattern == one.pattern and
+                             (not has_answered or now.snapshot_root == one.snapshot_root);
+        if (not is_same) continue;
+        one.snapshot_root = now.snapshot_root;
+        if (auto known = now.snapshots.lock()) return known;
+    }
+    if (has_answered) return open_snapshots(one, where);
+    done.needed.push_back(where);
+    done.without_snapshots.push_back(one.share);
+    done.without_snapshots.back().path = where;
+    return nullptr;
+}
+
+share_opener::snapshots_result share_opener::open_snapshots(const served& one, const std::string& where) {
+    if (const std::string why = from_.hardening.why_not_read(where); not why.empty())
+        return std::unexpected("previous-versions: " + why);
+    auto pattern = vfs::snapshot_pattern::parse(one.pattern);
+    ENSURE(pattern.has_value(), "checked when the options were read");
+    auto opened = vfs::host_snapshots::open(from_.loop, one.share.path, *std::move(pattern),
+                                            {.short_names = one.short_names,
+                                             .label = one.share.name,
+                                             .domains = &from_.domains.table(),
+                                             .offload_always = one.offloads});
+    if (not opened) return std::unexpected("previous-versions: " + about(where, opened.error()));
     return *std::move(opened);
 }
 

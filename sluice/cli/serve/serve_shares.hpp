@@ -13,6 +13,7 @@
 #include "sluice/cli/serve/share_root.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/smb/server/session/configuration.hpp"
+#include "sluice/vfs/snapshot/snapshots.hpp"
 #include "sluice/vfs/volume.hpp"
 
 namespace sluice::cli {
@@ -44,6 +45,8 @@ public:
         // it. The server has the volumes of the first, but not of the second.
         std::vector<share_options> kept{};
         std::vector<share_options> left_out{};
+        // The file systems of their snapshots do not answer: `path` is the directory of these.
+        std::vector<share_options> without_snapshots{};
         std::vector<std::string> needed{};  // the paths of those whose options need an answer
     };
     /// Opens the shares of the options whose file systems have answered. A directory whose root and
@@ -63,6 +66,9 @@ private:
         bool short_names = false;
         std::string streams_root{};  // the root that has its large streams
         std::weak_ptr<vfs::volume> volume;
+        std::string pattern{};                      // for its snapshots; empty: it has none
+        std::optional<share_root> snapshot_root{};  // the directory that contains them
+        std::weak_ptr<vfs::snapshots> snapshots{};
 
         [[nodiscard]] bool is_same_directory(const served& other) const {
             return share.path == other.share.path and root == other.root and read_only == other.read_only and
@@ -75,6 +81,10 @@ private:
     [[nodiscard]] volume_result volume_of(const served& wanted, const serve_options& options);
     [[nodiscard]] volume_result open_image(const share_options& share, const serve_options& options);
     [[nodiscard]] volume_result open_directory(const served& wanted);
+    using snapshots_result = std::expected<std::shared_ptr<vfs::snapshots>, std::string>;
+    [[nodiscard]] snapshots_result snapshots_of(served& one, const serve_options& options,
+                                                const share_roots& answered, reopened& done);
+    [[nodiscard]] snapshots_result open_snapshots(const served& one, const std::string& where);
     [[nodiscard]] std::shared_ptr<vfs::volume> keep(served& one, const std::string& awaited,
                                                     reopened& done) const;
 

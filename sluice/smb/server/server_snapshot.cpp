@@ -9,6 +9,8 @@
 
 #include "sluice/smb/server/core/cross_loop_post.hpp"
 #include "sluice/smb/server/server.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_snapshots.hpp"
+#include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {
 
@@ -105,6 +107,14 @@ void add_file(open_status& status, const open& one, bool has_names) {
         status.first_locks = one.file->locks(held).first_of(one, open_locks_shown_max);
 }
 
+// The path of a previous version, as clients write it.
+[[nodiscard]] std::string path_of(const open& one) {
+    std::string path = one.node->path();
+    if (not one.is_past()) return path;
+    ENSURE(one.past->past_time.has_value(), "a tree of the past has a time");
+    return vfs::join_path(wire::gmt_token_of(*one.past->past_time), path);
+}
+
 // Returns the status of an open that was live a moment ago.
 [[nodiscard]] open_status status_of(const open& one, bool has_names) {
     ENSURE(one.phase() != open_phase::making, "an open that is being made belongs to its CREATE");
@@ -120,7 +130,7 @@ void add_file(open_status& status, const open& one, bool has_names) {
     if (not has_names) return status;
     status.share = one.through->configuration().name;
     if (one.node != nullptr) {
-        status.path = one.node->path();
+        status.path = path_of(one);
         status.stream = one.node->stream_name();
     }
     return status;

@@ -38,7 +38,7 @@ public:
               reports_all_changes reach)
         : loops{&with},
           options(chosen),
-          index(chosen.index, reach),
+          index(chosen.watched ? chosen.index : index_limits{.directories_max = 0}, reach),
           root_(std::move(from)),
           random_(chosen.random != nullptr ? chosen.random : &kernel_random_) {}
 

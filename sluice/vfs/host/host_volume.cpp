@@ -112,8 +112,8 @@ std::optional<result<found_node>> find_with_data(host_tree& tree, std::string_vi
 
 }  // namespace
 
-host_volume::host_volume(std::unique_ptr<host_tree> tree) noexcept
-    : tree_(std::move(tree)), feed_(std::make_unique<host_change_feed>(*tree_)) {
+host_volume::host_volume(std::unique_ptr<host_tree> tree) noexcept : tree_(std::move(tree)) {
+    if (tree_->options.watched) feed_ = std::make_unique<host_change_feed>(*tree_);
     tree_->owner = this;
 }
 host_volume::~host_volume() = default;
@@ -123,12 +123,20 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
     const auto limit = options.follow_links ? io::confinement::beneath : io::confinement::beneath_no_symlinks;
     auto anchor = io::path_handle::open(root, limit);
     if (not anchor) return failure(anchor.error());
-    const auto volume_status = io::volume_of(*anchor);
+    return open(multiplexer, *std::move(anchor), options);
+}
+
+result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multiplexer, io::path_handle root,
+                                                       const host_volume_options& options) {
+    ENSURE(root.confined() != io::confinement::none, "no path leads out of a volume");
+    const bool may_cross = root.confined() == io::confinement::beneath or
+                           root.confined() == io::confinement::beneath_no_symlinks;
+    const auto volume_status = io::volume_of(root);
     if (not volume_status) return failure(volume_status.error());
-    const auto status = io::status_of(*anchor);
+    const auto status = io::status_of(root);
     if (not status) return failure(status.error());
     const bool is_local = volume_status->reach == io::volume_reach::this_host;
-    auto tree = std::make_unique<host_tree>(multiplexer, std::move(*anchor), options,
+    auto tree = std::make_unique<host_tree>(multiplexer, std::move(root), options,
                                             is_local ? reports_all_changes::yes : reports_all_changes::no);
     tree->root_device = status->device;
     tree->root_is_in_memory = volume_status->in_memory;
@@ -145,9 +153,11 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
     if (options.domains != nullptr) {
         auto domain = options.domains->domain_of(opened->tree_->root(), options.offload_always);
         if (not domain) return failure(domain.error());
+        opened->set_domain(*std::move(domain));
+    }
+    if (options.domains != nullptr and may_cross) {
         auto crossing = options.domains->make_crossing_domain(link_of(opened->tree_->root()));
         if (not crossing) return failure(crossing.error());
-        opened->set_domain(*std::move(domain));
         if (const auto set = opened->tree_->set_crossing_domain(*std::move(crossing)); not set)
             return failure(set.error());
     }

@@ -33,6 +33,12 @@ public:
     [[nodiscard]] static result<std::unique_ptr<host_volume>> open(io::io_multiplexer& multiplexer,
                                                                    io::path_view root,
                                                                    const host_volume_options& options = {});
+    /// The same for a directory that is open. Its confinement is that of the volume: `beneath` or
+    /// `beneath_one_mount`, with or without symbolic links as the options allow them. With
+    /// `beneath_one_mount`, other file systems that are mounted in the tree are not entered.
+    [[nodiscard]] static result<std::unique_ptr<host_volume>> open(io::io_multiplexer& multiplexer,
+                                                                   io::path_handle root,
+                                                                   const host_volume_options& options);
     ~host_volume() override;
 
     [[nodiscard]] fs_domain* crossing_domain() noexcept override;

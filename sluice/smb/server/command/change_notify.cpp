@@ -63,8 +63,8 @@ using begun_watch = std::expected<std::unique_ptr<notify_watch>, nt_status>;
 
 [[nodiscard]] io::task<nt_status> begin_watch(request& r, std::shared_ptr<open> of,
                                               const wire::change_notify_args& args) {
-    vfs::change_feed* const feed = r.tree->volume().changes();
-    if (feed == nullptr) co_return nt_status::not_supported;
+    vfs::change_feed* const feed = r.files().volume().changes();
+    if (feed == nullptr or of->is_past()) co_return nt_status::not_supported;
     const notify_watch::interest wanted{
         .filter = args.filter,
         .recursive = wire::has(args.flags, wire::change_notify_flags::watch_tree),

@@ -14,6 +14,7 @@
 #include "sluice/smb/server/operation/durable.hpp"
 #include "sluice/smb/server/operation/file_removal.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
+#include "sluice/smb/server/operation/past_files.hpp"
 #include "sluice/smb/server/operation/rpc_named_pipe.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
@@ -147,6 +148,7 @@ void encode_caching_of(request& r, open& one, wire::create_reply& reply) {
 // Asks for the facts in the reply about an open that exists.
 [[nodiscard]] io::task<std::expected<reply_facts, nt_status>> ask(request& r, const wire::create_args& args,
                                                                   std::shared_ptr<open> one) noexcept {
+    r.past = one->past;
     auto known = co_await r.call(*one, [&] { return facts_for_reply(r.accessor(), *one->node, args); });
     if (not known) co_return known;
     // The session may have ended in the meantime, and the open with it.
@@ -271,10 +273,10 @@ io::task<nt_status> serve_create(request& r) {
         co_return co_await std::move(running);
     }
     if (const nt_status refused = check(r, *args); refused != nt_status::success) co_return refused;
-    // There are no snapshots.
-    if (args->contexts.timewarp) co_return nt_status::object_name_not_found;
     auto name = parse_file_name(args->name, r.host().opens.memory(r.connection().home().number));
     if (not name) co_return name.error();
+    const auto when = asked_time(*r.tree->target, args->contexts, *name);
+    if (not when) co_return when.error();
     // Without named streams, no name has a colon ([MS-FSCC] 2.1.5.2).
     if (name->names_stream and not r.tree->volume().features().has_streams)
         co_return nt_status::object_name_invalid;
@@ -285,6 +287,12 @@ io::task<nt_status> serve_create(request& r) {
         co_return co_await std::move(replaying);
     }
 
+    if (*when) {
+        if (const nt_status refused = check_for_past(*args); refused != nt_status::success) co_return refused;
+        io::task<nt_status> entering = enter_past(r, **when);
+        const nt_status entered = co_await std::move(entering);
+        if (entered != nt_status::success) co_return entered;
+    }
     create_operation operation(r, *args, *std::move(name));
     io::task<nt_status> running = operation.run();
     const nt_status status = co_await std::move(running);

@@ -183,7 +183,7 @@ io::task<nt_status> serve_query_directory(request& r) {
                        .times = r.host().files.change_times,
                        .image = of->file->image,
                        .shown_to = r.tree->target->configuration().hides_unreadable ? &by : nullptr};
-    const std::shared_ptr<directory_scan> scan = of->scan(r.tree->volume());
+    const std::shared_ptr<directory_scan> scan = of->scan(r.files().volume());
     if (scan == nullptr) co_return nt_status::file_closed;
     change_turn turn(r, scan->turn);
     if (not turn.is_taken()) {
@@ -193,7 +193,7 @@ io::task<nt_status> serve_query_directory(request& r) {
     const auto call = [&] { return continue_scan(*scan, asked); };
     if (scan->domain == nullptr) scan->domain = &of->node->domain();
     nt_status status = co_await r.call(*scan->domain, call);
-    vfs::fs_domain* const beyond = r.tree->volume().crossing_domain();
+    vfs::fs_domain* const beyond = r.files().volume().crossing_domain();
     if (status == crosses_mount and beyond != nullptr) {
         scan->domain = beyond;  // from now on: the listing may ask a mounted file system
         status = co_await r.call(*beyond, call);

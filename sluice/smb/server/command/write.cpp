@@ -68,6 +68,7 @@ io::task<nt_status> serve_write(request& r) {
     if (to->is_directory()) co_return nt_status::invalid_device_request;
     if (not wire::has_any(to->access, access_mask::write_data | access_mask::append_data))
         co_return nt_status::access_denied;
+    if (to->is_past()) co_return nt_status::media_write_protected;
     std::uint64_t offset = args->offset_bytes;
     if (offset == at_end_of_file) {
         // Windows reserves this for clients that may only append; a client that may write names the

@@ -85,6 +85,8 @@ inline constexpr std::size_t locks_per_open_max = 8192;
 /// Directories with a watch, and the memory of the changes queued for their clients.
 inline constexpr std::size_t watches_max = 16'384;
 inline constexpr std::size_t queued_change_bytes_max = 16U << 20;
+/// Snapshots with open files, each counted for each tree connection that uses it: a volume each.
+inline constexpr std::size_t snapshots_max = 1024;
 /// Directories that clients may cache by leases, each counted for each open of it; the names of one
 /// whose last own change is known, and those of all; the names of one with events to examine, and
 /// those of all; the opens of one.

@@ -49,6 +49,7 @@ std::shared_ptr<open> request::find_open(const wire::file_id& named) noexcept {
     if (tree != nullptr and not found->is_of(*tree)) return nullptr;
     ENSURE(found->is_pipe() == (found->file == nullptr), "an open is one of a pipe, or of a file");
     compound_.file = id;
+    past = found->past;
     host().replays.end_eligibility(*found);
     return comes_in_sequence(found) ? found : nullptr;
 }

@@ -115,12 +115,16 @@ public:
         return interrupted_.value_or(wire::nt_status::insufficient_resources);
     }
 
+    /// The tree with the files of the request: that of its connection or, once it has found or
+    /// entered one, that of a snapshot.
+    [[nodiscard]] server::tree& files() const noexcept { return past != nullptr ? *past : *tree; }
     /// The session and tree for which the request accesses files. The request has both.
-    [[nodiscard]] server::accessor accessor() const noexcept { return {session->user, *tree}; }
+    [[nodiscard]] server::accessor accessor() const noexcept { return {session->user, files()}; }
 
     std::shared_ptr<server::channel> channel;  // the session's, on which the request arrived
     std::shared_ptr<server::session> session;
     std::shared_ptr<server::tree> tree;
+    std::shared_ptr<server::tree> past;  // that of a snapshot; null: the files are those of now
     reply answer;
     std::vector<std::byte> error_data;              // data that some errors add to their status
     std::shared_ptr<server::channel> encrypted_by;  // not null: encrypted, and so is the reply

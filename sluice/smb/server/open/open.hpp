@@ -102,6 +102,8 @@ public:
     [[nodiscard]] bool is_directory() const noexcept {
         return node != nullptr and node->kind() == vfs::node_kind::directory;
     }
+    /// Returns whether it is a file as it was at the time of a snapshot, which nothing changes.
+    [[nodiscard]] bool is_past() const noexcept { return past != nullptr; }
     /// Returns whether all of `rights` were granted.
     [[nodiscard]] bool grants(wire::access_mask rights) const noexcept { return wire::has(access, rights); }
 
@@ -263,6 +265,9 @@ public:
     quota_hold counted;  // among the opens
     wire::file_id id{};
     std::shared_ptr<server::share> through;
+    // The tree of the snapshot that the file is in; null: it is not in one. Then `through` is the
+    // share of this tree.
+    std::shared_ptr<server::tree> past;
     // A file, directory or stream; or else a pipe.
     vfs::node_ptr node;
     std::shared_ptr<file_state> file;

@@ -146,6 +146,8 @@ io::task<nt_status> create_operation::prepare() noexcept {
                     .is_stream = not name_.stream.empty(),
                     .data = data_access_of(granted_),
                     .as_found = {}};
+    // An open for writing has the right, but not the means: WRITE fails.
+    if (fresh_->is_past()) how.data.write = false;
     if (fresh_->is_directory()) {
         io::task<void> watching = watch_for_lease(r_, *fresh_, args_);
         co_await std::move(watching);
@@ -191,7 +193,7 @@ io::task<nt_status> create_operation::prepare() noexcept {
 nt_status create_operation::register_open() noexcept {
     session& by = *r_.session;
     open& one = *fresh_;
-    ENSURE(one.phase() == open_phase::making and one.through == r_.tree->target,
+    ENSURE(one.phase() == open_phase::making and one.through == r_.files().target,
            "an open is of the share of its request");
     one.action = action_;
     open::disconnect_state none;

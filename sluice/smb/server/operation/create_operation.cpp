@@ -43,7 +43,7 @@ create_operation::create_operation(request& r, const wire::create_args& args, fi
     : r_(r),
       args_(args),
       name_(std::move(name)),
-      volume_(r.tree->volume()),
+      volume_(r.files().volume()),
       // A name to create is often new. Creating it finds it in any case, so the first look
       // is at the exact name.
       match_(may_create() ? vfs::name_match::exact : vfs::name_match::any_case) {}
@@ -68,7 +68,7 @@ void create_operation::discard_found() noexcept {
     const auto discard = [this](vfs::node_ptr node) {
         if (node == nullptr) return;
         vfs::fs_domain& domain = node->domain();
-        domain.discard(std::move(node), r_.tree->target);
+        domain.discard(std::move(node), r_.files().target);
     };
     discard(std::move(found_.node));
     if (found_.directory) discard(std::move(found_.directory->node));
@@ -150,7 +150,7 @@ io::task<create_operation::step> create_operation::look_up(create_round& round) 
         .needs_rights = args_.disposition != create_disposition::create or not name_.stream.empty()};
     if (name_.stream.empty()) {
         asked.soon = data_access_of(desired());
-        asked.soon.write = asked.soon.write or overwrites();
+        asked.soon.write = (asked.soon.write and r_.past == nullptr) or overwrites();
     }
     round.begin_lookup();
     changed_files_ = r_.host().files.changed_files();
@@ -455,7 +455,8 @@ nt_status create_operation::begin_open() noexcept {
     ENSURE(fresh_ == nullptr, "a round creates one open");
     fresh_ = r_.host().opens.make(r_.session->admitted.client, r_.connection().home().number);
     if (fresh_ == nullptr) return nt_status::too_many_opened_files;
-    fresh_->through = r_.tree->target;
+    fresh_->through = r_.files().target;
+    fresh_->past = r_.past;
     fresh_->share_access = args_.share_access;
     fresh_->create_options = args_.options;
     fresh_->mode.store(bits_of(args_.options & shown_as_mode), std::memory_order_relaxed);
@@ -513,7 +514,7 @@ bool create_operation::wants(create_options option) const noexcept {
 
 bool create_operation::may_create() const noexcept {
     return args_.disposition != create_disposition::open and
-           args_.disposition != create_disposition::overwrite;
+           args_.disposition != create_disposition::overwrite and r_.past == nullptr;
 }
 
 bool create_operation::overwrites() const noexcept {

@@ -142,10 +142,10 @@ constexpr std::size_t names_per_call = 64;
 }  // namespace
 
 io::task<void> watch_for_lease(request& r, open& fresh, const wire::create_args& args) noexcept {
-    if (not fresh.is_directory() or not wants_directory_lease(r, args)) co_return;
+    if (not fresh.is_directory() or fresh.is_past() or not wants_directory_lease(r, args)) co_return;
     ENSURE(fresh.phase() == open_phase::making and fresh.file != nullptr,
            "a directory is watched before its open is committed");
-    vfs::change_feed* const feed = r.tree->volume().changes();
+    vfs::change_feed* const feed = r.files().volume().changes();
     if (feed == nullptr or r.host().peers() != nullptr) co_return;
     quota_hold counted = r.host().quotas.take(r.session->admitted.client, limit::cached_directories);
     if (counted.amount() == 0) co_return;

@@ -83,7 +83,8 @@ void grant_durability(const request& r, open& fresh, const wire::create_args& ar
                       wire::create_reply& reply) {
     const wire::create_request_contexts& asked = args.contexts;
     const bool asks_second = asked.durable_v2 and r.connection().agreed.is_at_least(wire::dialect::smb_3_0);
-    if (fresh.is_directory() or not caches_handle or not(asked.durable or asks_second)) return;
+    if (fresh.is_directory() or fresh.is_past() or not caches_handle or not(asked.durable or asks_second))
+        return;
     const user_identity& user = r.session->user;
     const bool is_durable = fresh.change_durability(*r.session, [&](std::optional<durability>& now) {
         // A request that guesses the ID may have made it resilient before this reply.

@@ -17,6 +17,7 @@
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
+#include "sluice/smb/server/operation/past_files.hpp"
 #include "sluice/smb/server/operation/rename_marks.hpp"
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_names.hpp"
@@ -42,7 +43,7 @@ namespace {
     const auto name = parse_stream_name(wish.target);
     if (not name) co_return name.error();
     if (name->empty()) co_return nt_status::invalid_parameter;  // onto the unnamed stream
-    vfs::volume& volume = r.tree->volume();
+    vfs::volume& volume = r.files().volume();
     create_round alone(r.host().names_of(volume, is_beyond_mount(volume, *one.node)), r.loop());
     if (not alone.enter_alone()) {
         (void)co_await r.wait(alone.entered());
@@ -261,12 +262,12 @@ public:
           one_(std::move(one)),
           wish_(wish),
           target_(target),
-          is_beyond_mount_(is_beyond_mount(r.tree->volume(), *one_->node)) {}
+          is_beyond_mount_(is_beyond_mount(r.files().volume(), *one_->node)) {}
 
     enum class step : std::uint8_t { done, again, waited, failed };
     /// `waited`: for others. `again`: something has changed. Otherwise status() is the outcome.
     [[nodiscard]] io::task<step> attempt() noexcept {
-        vfs::volume& volume = r_.tree->volume();
+        vfs::volume& volume = r_.files().volume();
         create_round round(r_.host().names_of(volume, is_beyond_mount_), r_.loop());
         const bool moves_directory = one_->is_directory() and not wish_.makes_link;
         if (not(moves_directory ? round.enter_alone() : round.enter())) {
@@ -376,7 +377,7 @@ private:
             }
             if (kept_out != nt_status::success) co_return fail(kept_out);
         }
-        vfs::volume& volume = r_.tree->volume();
+        vfs::volume& volume = r_.files().volume();
         vfs::fs_domain& domain = is_beyond_mount_ ? *volume.crossing_domain() : one_->node->domain();
         // A rename changes the change time with the end of its open ([MS-FSA] 2.1.5.15.12, note
         // 187).
@@ -516,6 +517,8 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, rename_requ
         co_return co_await rename_stream(r, one, wish);
     const auto target = target_of(wish);
     if (not target) co_return target.error();
+    if (r.files().target->configuration().snapshots != nullptr and names_snapshot(target->path))
+        co_return nt_status::media_write_protected;
 
     if (one->node->path().empty()) co_return nt_status::invalid_parameter;
     if (wish.makes_link and one->is_directory()) co_return nt_status::file_is_a_directory;

@@ -33,6 +33,7 @@ constexpr std::array<description, limits_count> descriptions{{
     {limit::watches, "watches_max", hint_for_user},
     {limit::queued_change_bytes, "queued_change_bytes_max", hint_for_user},
     {limit::cached_directories, "cached_directories_max", hint_for_user},
+    {limit::snapshots, "snapshots_max", hint_for_user},
     {limit::pipe_bytes, "pipe_bytes_max", hint_for_user},
     {limit::connections_without_session, "connections_without_session_max", hint_for_address},
     {limit::sessions_in_progress, "sessions_in_progress_max", hint_for_address},

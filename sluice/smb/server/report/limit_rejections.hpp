@@ -27,6 +27,7 @@ enum class limit : std::uint8_t {
     watches,
     queued_change_bytes,
     cached_directories,
+    snapshots,
     pipe_bytes,
     // Not shared by quota.
     connections_without_session,

@@ -4,6 +4,7 @@
 #include "sluice/smb/server/report/snapshot.hpp"
 #include "sluice/smb/wire/rpc/rpc_pipe.hpp"
 #include "sluice/smb/wire/rpc/rpc_srvsvc.hpp"
+#include "sluice/vfs/limits.hpp"
 
 namespace sluice::smb::server {
 
@@ -216,6 +217,13 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
     to.push_back(shared(limit::queued_change_bytes, group, "queued change notifications", now, "bytes"));
     to.back().when_reached = "the watch loses its changes; its client lists the directory";
     add_cached_directories(to, group, now);
+    to.push_back(shared(limit::snapshots, group, "open snapshots", now));
+    to.push_back({"snapshots_listed_max", group, "snapshots in a list of previous versions",
+                  vfs::limits::snapshots_listed_max});
+    to.back().when_reached = "the earlier ones are omitted";
+    to.push_back(
+        {"snapshot_names_max", group, "names in a directory of snapshots", vfs::limits::snapshot_names_max});
+    to.back().when_reached = "the list of previous versions is rejected";
     per(limit::notify_changes, "queued change notifications per watch", limits::notify_changes_max,
         now.changes_of_watch);
     to.back().when_reached = "the watch loses its changes; its client lists the directory";

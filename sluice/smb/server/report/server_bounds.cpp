@@ -34,6 +34,7 @@ server_bounds server_bounds::of(const process_resources& what) noexcept {
     shared(limit::watches) = limits::watches_max;
     shared(limit::queued_change_bytes) = limits::queued_change_bytes_max;
     shared(limit::cached_directories) = limits::cached_directories_max;
+    shared(limit::snapshots) = std::min(limits::snapshots_max, what.descriptors / 64);
     shared(limit::pipe_bytes) = limits::pipe_bytes_max;
     bounds.sessions_in_progress = limits::sessions_in_progress_max;
     bounds.buffer_bytes = static_cast<std::size_t>(

@@ -11,6 +11,7 @@
 #include "sluice/smb/server/report/server_bounds.hpp"
 #include "sluice/smb/wire/message/negotiate.hpp"
 #include "sluice/vfs/impersonated_volume.hpp"
+#include "sluice/vfs/snapshot/snapshots.hpp"
 
 namespace sluice::smb::server {
 
@@ -22,11 +23,12 @@ enum class protection : std::uint8_t {
 
 /// A directory or image as clients see it.
 struct share_configuration {
-    std::string name;                     // as in \\server\name; compared without case
-    std::string comment;                  // shown next to the name in lists
-    std::string source;                   // the directory or image; a reload compares it
-    std::shared_ptr<vfs::volume> volume;  // of several shares, and after a reload, if
-                                          // it is the same image
+    std::string name;                             // as in \\server\name; compared without case
+    std::string comment;                          // shown next to the name in lists
+    std::string source;                           // the directory or image; a reload compares it
+    std::shared_ptr<vfs::volume> volume;          // of several shares, and after a reload, if
+                                                  // it is the same image
+    std::shared_ptr<vfs::snapshots> snapshots{};  // previous versions of the volume; null: none
     bool is_read_only = false;
     bool is_hidden = false;  // not in lists
     // Listings omit what their user may not read (access-based enumeration).
@@ -39,8 +41,8 @@ struct share_configuration {
     /// Returns whether `other` serves the same volume in the same way, so that a reload can leave
     /// it as it is.
     [[nodiscard]] bool is_same_as(const share_configuration& other) const {
-        return volume == other.volume and name == other.name and comment == other.comment and
-               source == other.source and is_read_only == other.is_read_only and
+        return volume == other.volume and snapshots == other.snapshots and name == other.name and
+               comment == other.comment and source == other.source and is_read_only == other.is_read_only and
                is_hidden == other.is_hidden and hides_unreadable == other.hides_unreadable and
                encryption == other.encryption and users == other.users and
                read_only_users == other.read_only_users and auditors == other.auditors;

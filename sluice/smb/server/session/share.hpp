@@ -26,6 +26,14 @@ public:
     /// `domain`: its number for reports of what the loops do (domain_names); 0 for none.
     explicit share(share_configuration configuration, std::uint32_t domain = 0) noexcept
         : configuration_(std::move(configuration)), domain_(domain) {}
+    /// A snapshot of the volume of `present`, for the opens in it: its files count there.
+    share(share_configuration configuration, std::shared_ptr<share> present) noexcept
+        : configuration_(std::move(configuration)),
+          domain_(present->domain()),
+          has_live_feed_(false),
+          present_(std::move(present)) {
+        ENSURE(configuration_.snapshots == nullptr, "a snapshot has no snapshots");
+    }
     /// IPC$.
     share() noexcept { configuration_.name = "IPC$"; }
 
@@ -74,8 +82,12 @@ public:
         return open_files_.load(std::memory_order_relaxed);
     }
     // relaxed: a count, orders nothing.
-    void count_open_file() noexcept { open_files_.fetch_add(1, std::memory_order_relaxed); }
+    void count_open_file() noexcept {
+        if (present_ != nullptr) return present_->count_open_file();
+        open_files_.fetch_add(1, std::memory_order_relaxed);
+    }
     void count_closed_file() noexcept {
+        if (present_ != nullptr) return present_->count_closed_file();
         ENSURE(open_files_.fetch_sub(1, std::memory_order_relaxed) != 0, "a file is closed once");
     }
 
@@ -85,6 +97,7 @@ private:
     std::atomic<bool> is_withdrawn_{false};
     std::atomic<bool> has_live_feed_{true};
     std::atomic<std::size_t> open_files_{0};
+    const std::shared_ptr<share> present_{};  // null: it is not a snapshot
 };
 
 }  // namespace sluice::smb::server

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "sluice/smb/server/session/client_quotas.hpp"
 #include "sluice/smb/server/session/default_rights.hpp"
+#include "sluice/smb/server/session/past_trees.hpp"
 #include "sluice/smb/server/session/share.hpp"
 #include "sluice/smb/wire/security/access_mask.hpp"
 
@@ -12,8 +14,11 @@ namespace sluice::smb::server {
 
 /// A session's connection to a share ([MS-SMB2] 3.3.1.9).
 ///
-/// Immutable once the session lists the tree, except `default_rights`, which is a monitor:
-/// file-system calls read it on any thread.
+/// The tree of a connection has other trees, in which its files are as they were at some time: of
+/// snapshots. Sessions do not list these.
+///
+/// Immutable once the session lists the tree, except `default_rights` and `past`, which are
+/// monitors: file-system calls read the former on any thread.
 struct tree {
     std::uint32_t id = 0;
     std::shared_ptr<share> target;
@@ -24,9 +29,12 @@ struct tree {
     quota_hold counted;
 
     /// The share's volume with the rights of the session's account, when the server impersonates.
-    std::unique_ptr<vfs::volume> impersonated;
+    std::unique_ptr<vfs::impersonated_volume> impersonated;
 
     default_rights_cache default_rights;
+
+    past_trees past;                                // the snapshots that are open through it
+    std::optional<vfs::snapshot_time> past_time{};  // the time of its files; std::nullopt: now
 
     /// Returns the volume that requests on this tree use. Not for IPC$.
     [[nodiscard]] vfs::volume& volume() const noexcept {

@@ -45,11 +45,6 @@ constexpr auto truncated = std::unexpected(decode_error::truncated);
 
 }  // namespace
 
-void encode_no_snapshots(byte_writer& writer) noexcept {
-    constexpr std::uint32_t bytes_of_empty_list = 2;
-    writer.put(std::array{le32(0), le32(0), le32(bytes_of_empty_list), le32(0)});
-}
-
 void encode(byte_writer& writer, const compression_state& state) noexcept {
     writer.put(le16(static_cast<std::uint16_t>(state.format)));
 }

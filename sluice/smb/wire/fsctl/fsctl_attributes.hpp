@@ -43,11 +43,6 @@ struct object_id {
 void encode(byte_writer& writer, const object_id& identifier) noexcept;
 [[nodiscard]] decoded<object_id> decode_object_id(bytes_view bytes) noexcept;
 
-/// SRV_ENUMERATE_SNAPSHOTS reply, [MS-SMB2] 2.2.32.2, without snapshots: only the zero that ends
-/// the list of names, padded to the minimum length of a reply.
-inline constexpr std::size_t no_snapshots_bytes = 16;
-void encode_no_snapshots(byte_writer& writer) noexcept;
-
 /// MARK_HANDLE, [MS-FSCC] 2.3: which copy of the data the handle reads, on redundant storage.
 struct mark_handle_request {
     static constexpr std::uint32_t read_copy = 0x80;

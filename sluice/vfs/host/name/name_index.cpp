@@ -68,7 +68,9 @@ bool name_index::equal_as_shown::operator()(std::string_view a, std::string_view
 }
 
 name_index::name_index(const index_limits& bounds, reports_all_changes reach)
-    : bounds_(bounds), reach_(reach), inotify_(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {}
+    : bounds_(bounds),
+      reach_(reach),
+      inotify_(bounds.directories_max == 0 ? -1 : ::inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {}
 
 name_index::~name_index() {
     if (inotify_ >= 0) (void)::close(inotify_);

@@ -225,7 +225,8 @@ template <class Writer>
 }
 
 [[nodiscard]] wire::id_information id_of(const request& r, const vfs::metadata& status) noexcept {
-    return {.volume_serial = r.tree->volume().identity().serial, .file_number = wide_file_number(status.id)};
+    return {.volume_serial = r.files().volume().identity().serial,
+            .file_number = wide_file_number(status.id)};
 }
 
 [[nodiscard]] access_mask needed_for(file_information_class what) noexcept {

@@ -215,6 +215,13 @@ private:
     }
 }
 
+// The position and the mode are those of the open.
+[[nodiscard]] bool changes_file(const wire::set_info_args& args) noexcept {
+    const auto what = file_information_class(args.information_class);
+    const bool is_of_open = what == file_information_class::position or what == file_information_class::mode;
+    return args.type != wire::info_type::file or not is_of_open;
+}
+
 }  // namespace
 
 io::task<nt_status> serve_set_info(request& r) {
@@ -223,6 +230,7 @@ io::task<nt_status> serve_set_info(request& r) {
     if (const nt_status refused = check(r, *args); refused != nt_status::success) co_return refused;
     const std::shared_ptr<open> one = r.find_open(args->file);
     if (one == nullptr) co_return nt_status::file_closed;
+    if (one->is_past() and changes_file(*args)) co_return nt_status::media_write_protected;
     nt_status status = nt_status::success;
     if (args->type == wire::info_type::file) {
         if (one->is_pipe()) {

@@ -239,7 +239,7 @@ template <class How>
 
 // In the order of [MS-FSA] 2.1.5.15.14. A user who opens files to restore them has the privilege.
 [[nodiscard]] nt_status may_change_short_name(const request& r, open& one, std::string_view wanted) {
-    const vfs::volume_features& volume = r.tree->volume().features();
+    const vfs::volume_features& volume = r.files().volume().features();
     if (volume.is_read_only) return nt_status::media_write_protected;
     if (not one.node->stream_name().empty()) return nt_status::invalid_parameter;
     if (not wanted.empty() and not vfs::is_short_name(wanted)) return nt_status::invalid_parameter;
@@ -302,7 +302,7 @@ nt_status may_remove(vfs::node& node, bool ignores_read_only) noexcept {
 io::task<nt_status> change_security(request& r, open& one, const wire::set_info_args& args) noexcept {
     const auto parts = wire::stored_parts(security_information(args.additional_information));
     if (not one.grants(needed_for(parts))) co_return nt_status::access_denied;
-    if (not r.tree->volume().features().has_security) co_return nt_status::not_supported;
+    if (not r.files().volume().features().has_security) co_return nt_status::not_supported;
     const auto given = wire::decode_security_descriptor(args.input);
     if (not given) co_return nt_status::invalid_security_descr;
     // Without a part that is kept there is nothing to store. Storing the rest would turn a default

@@ -93,7 +93,7 @@ std::expected<volume_facts, nt_status> ask_volume(vfs::volume& volume,
 
 answer volume_information(const request& r, const wire::query_info_args& args, const volume_facts& known,
                           mutable_bytes room) {
-    const vfs::volume& volume = r.tree->volume();
+    const vfs::volume& volume = r.files().volume();
     switch (wire::filesystem_information_class(args.information_class)) {
         case wire::filesystem_information_class::volume:
             return encoded(room,

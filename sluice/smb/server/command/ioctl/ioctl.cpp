@@ -20,7 +20,12 @@ struct control_rule {
     control_code code;
     control_handler serve;
     enum class subject : std::uint8_t { server, pipe, file } of = subject::file;
+    bool changes_file = false;
 };
+
+[[nodiscard]] constexpr control_rule file_change(control_code code, control_handler serve) noexcept {
+    return {.code = code, .serve = serve, .changes_file = true};
+}
 
 constexpr std::array rules{
     control_rule{control_code::validate_negotiate_info, validate_negotiate, control_rule::subject::server},
@@ -33,19 +38,19 @@ constexpr std::array rules{
     control_rule{control_code::pipe_peek, peek_pipe, control_rule::subject::pipe},
     control_rule{control_code::lmr_request_resiliency, request_resiliency},
     control_rule{control_code::srv_request_resume_key, request_resume_key},
-    control_rule{control_code::srv_copychunk, copy_chunks},
-    control_rule{control_code::srv_copychunk_write, copy_chunks},
-    control_rule{control_code::duplicate_extents_to_file, duplicate_extents},
-    control_rule{control_code::duplicate_extents_to_file_ex, duplicate_extents},
+    file_change(control_code::srv_copychunk, copy_chunks),
+    file_change(control_code::srv_copychunk_write, copy_chunks),
+    file_change(control_code::duplicate_extents_to_file, duplicate_extents),
+    file_change(control_code::duplicate_extents_to_file_ex, duplicate_extents),
     control_rule{control_code::offload_read, offload_read},
-    control_rule{control_code::offload_write, offload_write},
-    control_rule{control_code::set_sparse, set_sparse},
-    control_rule{control_code::set_zero_data, set_zero_data},
+    file_change(control_code::offload_write, offload_write),
+    file_change(control_code::set_sparse, set_sparse),
+    file_change(control_code::set_zero_data, set_zero_data),
     control_rule{control_code::query_allocated_ranges, query_allocated_ranges},
     control_rule{control_code::query_file_regions, query_file_regions},
-    control_rule{control_code::file_level_trim, trim_file},
+    file_change(control_code::file_level_trim, trim_file),
     control_rule{control_code::get_compression, get_compression},
-    control_rule{control_code::set_compression, set_compression},
+    file_change(control_code::set_compression, set_compression),
     control_rule{control_code::get_object_id, get_object_id},
     control_rule{control_code::create_or_get_object_id, get_object_id},
     control_rule{control_code::get_ntfs_volume_data, get_ntfs_volume_data},
@@ -54,8 +59,8 @@ constexpr std::array rules{
     control_rule{control_code::refs_stream_snapshot_management, manage_stream_snapshots},
     control_rule{control_code::mark_handle, mark_handle},
     control_rule{control_code::get_reparse_point, get_reparse_point},
-    control_rule{control_code::set_reparse_point, set_reparse_point},
-    control_rule{control_code::delete_reparse_point, delete_reparse_point},
+    file_change(control_code::set_reparse_point, set_reparse_point),
+    file_change(control_code::delete_reparse_point, delete_reparse_point),
 };
 
 [[nodiscard]] const control_rule* rule_of(control_code code) noexcept {
@@ -85,7 +90,9 @@ constexpr std::array rules{
     if (c.file == nullptr) return nt_status::file_closed;
     if (rule == nullptr) return nt_status::invalid_device_request;
     const bool is_of_pipe = rule->of == control_rule::subject::pipe;
-    return is_of_pipe == c.file->is_pipe() ? nt_status::success : nt_status::invalid_device_request;
+    if (is_of_pipe != c.file->is_pipe()) return nt_status::invalid_device_request;
+    const bool is_refused = rule->changes_file and c.file->is_past();
+    return is_refused ? nt_status::media_write_protected : nt_status::success;
 }
 
 }  // namespace

@@ -82,10 +82,11 @@ using control_handler = io::task<wire::nt_status> (*)(control& c);
 [[nodiscard]] io::task<wire::nt_status> get_compression(control& c);
 [[nodiscard]] io::task<wire::nt_status> set_compression(control& c);
 [[nodiscard]] io::task<wire::nt_status> get_object_id(control& c);
-[[nodiscard]] io::task<wire::nt_status> enumerate_snapshots(control& c);
 [[nodiscard]] io::task<wire::nt_status> manage_stream_snapshots(control& c);
 // [MS-FSA] 2.1.5.10.19.
 [[nodiscard]] io::task<wire::nt_status> mark_handle(control& c);
+// ioctl_snapshots.cpp: previous versions.
+[[nodiscard]] io::task<wire::nt_status> enumerate_snapshots(control& c);       // 3.3.5.15.1
 // ioctl_volume.cpp: the volume, and the file as one of it.
 [[nodiscard]] io::task<wire::nt_status> get_ntfs_volume_data(control& c);
 [[nodiscard]] io::task<wire::nt_status> read_file_usn_data(control& c);

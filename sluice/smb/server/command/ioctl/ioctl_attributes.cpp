@@ -31,7 +31,8 @@ io::task<nt_status> set_compression(control& c) {
     const auto wanted = wire::decode_compression_state(c.args.input);
     if (not wanted) co_return nt_status::invalid_parameter;
     const bool compresses = wanted->format != wire::compression_format::none;
-    if (compresses and not c.r.tree->volume().features().has_compression) co_return nt_status::not_supported;
+    if (compresses and not c.r.files().volume().features().has_compression)
+        co_return nt_status::not_supported;
     const vfs::metadata_change change{.is_compressed = compresses};
     co_return co_await change_in_turn(c.r, *c.file, [&] {
         const result<void> changed = c.file->node->change(change);
@@ -48,17 +49,8 @@ io::task<nt_status> get_object_id(control& c) {
     byte_writer* const output = c.begin_output(reply_bytes);
     if (output == nullptr) co_return nt_status::insufficient_resources;
     wire::object_id known{.id = object_id_of(*status)};
-    known.birth_volume_object_and_domain = {object_id_of(c.r.tree->volume().identity()), known.id, {}};
+    known.birth_volume_object_and_domain = {object_id_of(c.r.files().volume().identity()), known.id, {}};
     encode(*output, known);
-    co_return nt_status::success;
-}
-
-// Windows lists previous versions of a file here. There are none on this server.
-io::task<nt_status> enumerate_snapshots(control& c) {
-    if (c.args.output_bytes_max < wire::no_snapshots_bytes) co_return nt_status::invalid_parameter;
-    byte_writer* const output = c.begin_output(wire::no_snapshots_bytes);
-    if (output == nullptr) co_return nt_status::insufficient_resources;
-    wire::encode_no_snapshots(*output);
     co_return nt_status::success;
 }
 

@@ -2,7 +2,7 @@
 #include "sluice/smb/wire/fscc/fscc_file_metadata.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
 
-// Controls of a file's properties: compression, object identifiers, snapshots.
+// Controls of a file's properties: compression, object identifiers.
 
 namespace sluice::smb_simulation {
 namespace {
@@ -101,12 +101,6 @@ TEST_F(attribute_controls, return_the_identifier_with_those_of_its_birth_and_wit
     EXPECT_EQ(domain, wire::guid{});
     const auto again = control(control_code::create_or_get_object_id, file);
     EXPECT_EQ(wire::decode_object_id(output_of_control(again)).value(), known);
-}
-
-TEST_F(attribute_controls, report_no_snapshots) {
-    const auto said = control(control_code::srv_enumerate_snapshots, open_for(wire::file_all_access), {}, 16);
-    ASSERT_EQ(said.status(), nt_status::success);
-    EXPECT_EQ(output_of_control(said).size(), wire::no_snapshots_bytes);
 }
 
 TEST_F(attribute_controls, keep_no_snapshots_of_streams) {

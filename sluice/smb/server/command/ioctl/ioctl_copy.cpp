@@ -235,7 +235,7 @@ namespace {
 }
 
 [[nodiscard]] io::task<nt_status> share_extents(control& c, wire::duplicate_extents_request asked) noexcept {
-    if (not c.r.tree->volume().features().has_block_sharing) co_return nt_status::invalid_device_request;
+    if (not c.r.files().volume().features().has_block_sharing) co_return nt_status::invalid_device_request;
     const std::shared_ptr<open> source = c.r.host().opens.find(asked.source);
     if (source == nullptr or not source->is_live() or not source->is_of(*c.r.session))
         co_return nt_status::invalid_handle;

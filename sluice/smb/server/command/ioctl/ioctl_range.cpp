@@ -75,7 +75,7 @@ io::task<nt_status> set_sparse(control& c) {
         access_mask::write_data | access_mask::append_data | access_mask::write_attributes;
     if (not wire::has_any(c.file->access, any_of)) co_return nt_status::access_denied;
     if (c.file->is_directory()) co_return nt_status::invalid_parameter;
-    if (not c.r.tree->volume().features().has_sparse_files) co_return nt_status::invalid_device_request;
+    if (not c.r.files().volume().features().has_sparse_files) co_return nt_status::invalid_device_request;
     const vfs::metadata_change wanted{.is_sparse = wire::decode_set_sparse(c.args.input)};
     co_return co_await change_in_turn(c.r, *c.file, [&] {
         const result<void> changed = c.file->node->change(wanted);

@@ -41,7 +41,7 @@ constexpr std::size_t buffer_bytes_max = 8 + wire::reparse_data_bytes_max;
     file_state& file = *c.file->file;
     vfs::node& node = *c.file->node;
     if (file.has_peers()) co_return nt_status::not_supported;
-    vfs::volume& volume = r.tree->volume();
+    vfs::volume& volume = r.files().volume();
     create_round alone(r.host().names_of(volume, is_beyond_mount(volume, node)), r.loop());
     if (not alone.enter_alone()) {
         (void)co_await r.wait(alone.entered());

@@ -77,7 +77,7 @@ io::task<nt_status> query_network_interfaces(control& c) {
 
 io::task<nt_status> request_resiliency(control& c) {
     if (not c.r.connection().agreed.is_at_least(wire::dialect::smb_2_1) or c.file->is_pipe() or
-        c.file->is_directory())
+        c.file->is_directory() or c.file->is_past())
         co_return nt_status::invalid_device_request;
     const auto asked = wire::decode_resiliency_request(c.args.input);
     if (not asked) co_return nt_status::invalid_parameter;

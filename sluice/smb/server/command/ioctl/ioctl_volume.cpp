@@ -41,7 +41,7 @@ namespace {
 
 io::task<nt_status> get_ntfs_volume_data(control& c) {
     if (c.args.output_bytes_max < wire::ntfs_volume_data_bytes) co_return nt_status::buffer_too_small;
-    vfs::volume& volume = c.r.tree->volume();
+    vfs::volume& volume = c.r.files().volume();
     const auto known = co_await c.r.call(
         volume.domain(), [&] { return ask_volume(volume, wire::filesystem_information_class::full_size); });
     if (not known) co_return known.error();
@@ -64,7 +64,7 @@ io::task<nt_status> read_file_usn_data(control& c) {
     const auto asked = wire::decode_read_usn_request(c.args.input);
     const auto version = asked ? common_version(*asked) : std::nullopt;
     if (not version) co_return nt_status::invalid_parameter;
-    auto record = co_await c.r.call(*c.file, [&] { return describe(c.r.tree->volume(), *c.file->node); });
+    auto record = co_await c.r.call(*c.file, [&] { return describe(c.r.files().volume(), *c.file->node); });
     if (not record) co_return record.error();
     record->is_version_3 = *version == 3;
     const auto bytes = wire::usn_record_bytes(*record);

@@ -1,0 +1,152 @@
+#include "sluice/vfs/host/host_snapshots.hpp"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include "sluice/io/path/directory_handle.hpp"
+#include "sluice/io/path/path_resolution.hpp"
+#include "sluice/vfs/domain/domain_table.hpp"
+#include "sluice/vfs/host/host_name.hpp"
+#include "sluice/vfs/host/host_volume.hpp"
+#include "sluice/vfs/limits.hpp"
+#include "sluice/vfs/path.hpp"
+
+namespace sluice::vfs {
+namespace {
+
+// The latest times of those that are added.
+class latest_times {
+public:
+    void add(snapshot_time when) {
+        if (times_.size() == limits::snapshots_listed_max) {
+            if (when <= times_.front()) return;
+            std::ranges::pop_heap(times_, std::greater{});
+            times_.pop_back();
+        }
+        times_.push_back(when);
+        std::ranges::push_heap(times_, std::greater{});
+        ENSURE(times_.size() <= limits::snapshots_listed_max, "the list of snapshots is bounded");
+    }
+    // Latest first.
+    [[nodiscard]] std::vector<snapshot_time> take() && {
+        std::ranges::sort(times_, std::greater{});
+        return std::move(times_);
+    }
+
+private:
+    std::vector<snapshot_time> times_;  // a heap with the earliest in front
+};
+
+[[nodiscard]] bool may_be_directory(const io::directory_entry& entry) noexcept {
+    return entry.type == io::file_type::directory or entry.type == io::file_type::unknown;
+}
+
+}  // namespace
+
+std::string directory_of_snapshots(const std::string& root, const snapshot_pattern& pattern) {
+    if (pattern.is_absolute()) return pattern.directory();
+    return pattern.directory().empty() ? root : join_path(root, pattern.directory());
+}
+
+result<std::shared_ptr<host_snapshots>> host_snapshots::open(io::io_multiplexer& multiplexer,
+                                                             const std::string& root,
+                                                             snapshot_pattern pattern,
+                                                             const host_volume_options& options) {
+    const std::string where = directory_of_snapshots(root, pattern);
+    auto directory = io::path_handle::open(where, io::confinement::beneath_no_symlinks);
+    if (not directory) return failure(directory.error());
+    auto domain = std::make_shared<fs_domain>(fs_domain_options{.name = where});
+    if (options.domains != nullptr) {
+        auto known = options.domains->domain_of(*directory, options.offload_always);
+        if (not known) return failure(known.error());
+        domain = *std::move(known);
+    }
+    host_volume_options of_snapshot = options;
+    of_snapshot.read_only = true;
+    of_snapshot.watched = false;
+    of_snapshot.streams_root.clear();
+    return std::shared_ptr<host_snapshots>(new host_snapshots(
+        multiplexer, *std::move(directory), std::move(pattern), of_snapshot, std::move(domain)));
+}
+
+result<std::vector<snapshot_time>> host_snapshots::read_times() const {
+    const auto listed = io::directory_handle::open(directory_, ".");
+    if (not listed) return failure(listed.error());
+    std::array<io::directory_entry, limits::listed_names_per_batch> entries;
+    std::vector<char> storage(limits::listing_storage_bytes);
+    latest_times latest;
+    std::size_t names = 0;
+    for (std::uint64_t position = 0;;) {
+        const auto batch = listed->enumerate({.entries = entries, .storage = storage, .position = position});
+        if (not batch) return failure(batch.error());
+        if (batch->entries.empty()) break;
+        names += batch->entries.size();
+        if (names > limits::snapshot_names_max) return failure({E2BIG, "list snapshots"});
+        for (const io::directory_entry& each : batch->entries) {
+            if (not may_be_directory(each)) continue;
+            if (const auto when = pattern_.time_of(each.name)) latest.add(*when);
+        }
+        position = batch->next;
+    }
+    return std::move(latest).take();
+}
+
+result<io::path_handle> host_snapshots::open_root(snapshot_time when) const {
+    const auto name = pattern_.name_of(when);
+    if (not name) return failure({ENOENT, "open snapshot"});
+    ENSURE(name->find('/') == std::string::npos, "a snapshot's name is one component");
+    return io::path_handle::open(directory_,
+                                 pattern_.subpath().empty() ? *name : join_path(*name, pattern_.subpath()));
+}
+
+// The snapshot is the server's to open; the path in it, the account's.
+bool host_snapshots::has_path(snapshot_time when, std::string_view path, const account_identity* as) const {
+    const auto root = open_root(when);
+    if (not root) return false;
+    if (path.empty()) return true;
+    const io::anchor_directory inside{.descriptor = root->descriptor(),
+                                      .limit = io::confinement::beneath_one_mount};
+    const auto look = [&] {
+        const auto found = io::open_at(inside, io::terminated_path(path),
+                                       {.flags = O_PATH | O_NOFOLLOW, .operation = "find"});
+        if (not found) return false;
+        const io::handle closes({.descriptor = *found, .kind = io::handle_kind::path});
+        return true;
+    };
+    if (as == nullptr) return look();
+    const account_identity::use now(*as);
+    return look();
+}
+
+result<std::vector<snapshot_time>> host_snapshots::list(std::string_view path,
+                                                        const account_identity* as) noexcept {
+    std::string storage;
+    const auto inside = host_path(path, storage);
+    if (not inside) return failure(inside.error());
+    auto times = read_times();
+    if (not times) return times;
+    std::erase_if(*times, [&](snapshot_time each) { return not has_path(each, *inside, as); });
+    return times;
+}
+
+result<std::shared_ptr<volume>> host_snapshots::open(snapshot_time when) noexcept {
+    auto root = open_root(when);
+    if (not root) {
+        // A link, or a file, with the name of a snapshot is none.
+        const bool is_none = root.error() == std::errc::too_many_symbolic_link_levels or
+                             root.error() == std::errc::not_a_directory;
+        return failure(is_none ? error(ENOENT, "open snapshot") : root.error());
+    }
+    const auto limit = options_.follow_links ? io::confinement::beneath_one_mount
+                                             : io::confinement::beneath_one_mount_no_symlinks;
+    auto opened = host_volume::open(multiplexer_, io::path_handle(root->release(), limit), options_);
+    if (not opened) return failure(opened.error());
+    ENSURE((*opened)->features().is_read_only and (*opened)->changes() == nullptr,
+           "the volume of a snapshot changes nothing and watches nothing");
+    return std::shared_ptr<volume>(*std::move(opened));
+}
+
+}  // namespace sluice::vfs

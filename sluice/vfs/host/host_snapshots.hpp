@@ -1,0 +1,63 @@
+#pragma once
+
+#include "sluice/io/path/path_handle.hpp"
+#include "sluice/vfs/host/host_volume_options.hpp"
+#include "sluice/vfs/snapshot/snapshots.hpp"
+
+namespace sluice::io {
+class io_multiplexer;
+}
+
+namespace sluice::vfs {
+
+/// Snapshots of a directory of the host that are themselves directories in one directory, and
+/// whose names contain the time: those of btrfs, of ZFS (`.zfs/snapshot`), mounted ones of LVM, and
+/// plain copies.
+///
+/// The directory that contains them is opened once, and remains the same if its name changes. No
+/// symbolic link is followed on the way from it to the directory that a snapshot shows, so a link
+/// in it leads nowhere. Within a snapshot, links stay inside, and other file systems that are
+/// mounted there are not entered.
+///
+/// Immutable, except the open directory's position, of which each call has its own. Thread safety:
+/// any thread.
+class host_snapshots final : public snapshots {
+public:
+    /// Opens the directory of the pattern, which is relative to `root` unless it is absolute.
+    /// `options` are those of the volume; `domains` must be set or null as there. `multiplexer`
+    /// outlives the object. Errors: as io::path_handle::open. Allocates: yes. Blocks: for the file
+    /// system.
+    [[nodiscard]] static result<std::shared_ptr<host_snapshots>> open(io::io_multiplexer& multiplexer,
+                                                                      const std::string& root,
+                                                                      snapshot_pattern pattern,
+                                                                      const host_volume_options& options);
+
+    [[nodiscard]] fs_domain& domain() noexcept override { return *domain_; }
+    [[nodiscard]] result<std::vector<snapshot_time>> list(std::string_view path,
+                                                          const account_identity* as) noexcept override;
+    [[nodiscard]] result<std::shared_ptr<volume>> open(snapshot_time when) noexcept override;
+
+private:
+    host_snapshots(io::io_multiplexer& multiplexer, io::path_handle directory, snapshot_pattern pattern,
+                   const host_volume_options& options, std::shared_ptr<fs_domain> domain)
+        : multiplexer_(multiplexer),
+          directory_(std::move(directory)),
+          pattern_(std::move(pattern)),
+          options_(options),
+          domain_(std::move(domain)) {}
+
+    [[nodiscard]] result<std::vector<snapshot_time>> read_times() const;
+    [[nodiscard]] result<io::path_handle> open_root(snapshot_time when) const;
+    [[nodiscard]] bool has_path(snapshot_time when, std::string_view path, const account_identity* as) const;
+
+    io::io_multiplexer& multiplexer_;
+    const io::path_handle directory_;  // confined, without symbolic links
+    const snapshot_pattern pattern_;
+    const host_volume_options options_;
+    const std::shared_ptr<fs_domain> domain_;  // never null
+};
+
+/// Returns the path of the directory that contains the snapshots of the directory `root`.
+[[nodiscard]] std::string directory_of_snapshots(const std::string& root, const snapshot_pattern& pattern);
+
+}  // namespace sluice::vfs

@@ -1,0 +1,161 @@
+#include "sluice/vfs/host/host_snapshots.hpp"
+
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
+#include "sluice/io/path/volume_test.hpp"
+#include "sluice/vfs/limits.hpp"
+#include "sluice/vfs/node_children.hpp"
+
+namespace sluice::vfs {
+namespace {
+
+namespace fs = std::filesystem;
+using namespace std::chrono_literals;
+using testing::ElementsAre;
+
+template <class T>
+int code(const result<T>& of) noexcept {
+    return of ? 0 : of.error().code();
+}
+
+constexpr snapshot_time day(unsigned number) {
+    return std::chrono::sys_days(2026y / 1 / std::chrono::day(number));
+}
+
+class host_snapshots_test : public testing::Test {
+protected:
+    host_snapshots_test() : scratch("/dev/shm") { fs::create_directories(scratch.path_of("snap")); }
+
+    void put(const std::string& path, std::string_view content = "x") {
+        fs::create_directories(fs::path(scratch.path_of(path)).parent_path());
+        std::ofstream(scratch.path_of(path)) << content;
+    }
+    std::shared_ptr<host_snapshots> open(std::string_view text, const host_volume_options& options = {}) {
+        return host_snapshots::open(*multiplexer, scratch.path(), snapshot_pattern::parse(text).value(),
+                                    options)
+            .value();
+    }
+    std::vector<snapshot_time> list(std::string_view path = {}) {
+        return open("snap/%Y-%m-%d")->list(path, nullptr).value();
+    }
+
+    io::test_directory scratch;
+    std::unique_ptr<io::io_multiplexer> multiplexer = io::make_epoll_multiplexer().value();
+};
+
+TEST_F(host_snapshots_test, list_the_times_of_the_names_that_match_the_latest_first) {
+    put("snap/2026-01-02/f");
+    put("snap/2026-01-10/f");
+    put("snap/2026-01-01/f");
+    put("snap/lost+found/f");
+    put("snap/2026-01-03");  // a file
+    fs::create_symlink("2026-01-01", scratch.path_of("snap/2026-01-04"));
+    EXPECT_THAT(list(), ElementsAre(day(10), day(2), day(1)));
+}
+
+TEST_F(host_snapshots_test, list_only_the_times_at_which_the_name_existed) {
+    put("snap/2026-01-01/d/f");
+    put("snap/2026-01-02/d/g");
+    fs::create_directories(scratch.path_of("snap/2026-01-03/d/f"));
+    fs::create_symlink("/etc/passwd", scratch.path_of("snap/2026-01-02/link"));
+    fs::create_symlink("/etc", scratch.path_of("snap/2026-01-02/etc"));
+    EXPECT_THAT(list("d/f"), ElementsAre(day(3), day(1)));
+    EXPECT_THAT(list("d"), ElementsAre(day(3), day(2), day(1)));
+    EXPECT_THAT(list("none"), ElementsAre());
+    EXPECT_THAT(list("etc/passwd"), ElementsAre()) << "a link does not lead out of a snapshot";
+    EXPECT_EQ(code(open("snap/%Y-%m-%d")->list("../2026-01-01/d", nullptr)), EILSEQ);
+}
+
+TEST_F(host_snapshots_test, open_the_tree_of_a_time_without_changes_and_watches) {
+    put("snap/2026-01-01/d/f", "old");
+    const auto tested = open("snap/%Y-%m-%d");
+    const auto past = tested->open(day(1)).value();
+    EXPECT_TRUE(past->features().is_read_only);
+    EXPECT_EQ(past->changes(), nullptr);
+    EXPECT_EQ(past->crossing_domain(), nullptr);
+    const auto found = past->find("D/F", follow_links::yes);
+    ASSERT_TRUE(found) << "in any case";
+    EXPECT_EQ((*found)->path(), "d/f");
+    EXPECT_EQ((*found)->status()->size_bytes, 3U);
+    EXPECT_EQ(code((*found)->change({.dos = dos_attributes::hidden})), EROFS);
+    EXPECT_EQ(code(past->create("new", {})), EROFS);
+}
+
+TEST_F(host_snapshots_test, find_snapshots_by_their_exact_time_and_neither_links_nor_files) {
+    put("snap/2026-01-01/f");
+    put("snap/2026-01-02");
+    fs::create_symlink("/etc", scratch.path_of("snap/2026-01-03"));
+    const auto tested = open("snap/%Y-%m-%d");
+    EXPECT_EQ(code(tested->open(day(1) + 1s)), ENOENT);
+    EXPECT_EQ(code(tested->open(day(2))), ENOENT);
+    EXPECT_EQ(code(tested->open(day(3))), ENOENT);
+    EXPECT_EQ(code(tested->open(day(4))), ENOENT);
+}
+
+TEST_F(host_snapshots_test, show_the_subpath_and_follow_no_link_to_it) {
+    put("snap/2026-01-01/a/b/f");
+    put("snap/2026-01-02/other");
+    fs::create_directories(scratch.path_of("snap/2026-01-03"));
+    fs::create_symlink("../2026-01-01/a", scratch.path_of("snap/2026-01-03/a"));
+    const auto tested = open("snap/%Y-%m-%d/a/b");
+    EXPECT_THAT(tested->list("f", nullptr).value(), ElementsAre(day(1)));
+    EXPECT_THAT(tested->list("", nullptr).value(), ElementsAre(day(1)));
+    EXPECT_TRUE(tested->open(day(1)).value()->find("f", follow_links::yes));
+    EXPECT_EQ(code(tested->open(day(3))), ENOENT);
+}
+
+TEST_F(host_snapshots_test, keep_an_open_tree_when_its_snapshot_vanishes) {
+    put("snap/2026-01-01/f");
+    const auto tested = open("snap/%Y-%m-%d");
+    const auto past = tested->open(day(1)).value();
+    const auto held = past->find("f", follow_links::yes).value();
+    fs::remove_all(scratch.path_of("snap/2026-01-01"));
+    EXPECT_EQ(code(past->find("f", follow_links::yes)), ENOENT);
+    EXPECT_TRUE(held->status());
+    EXPECT_EQ(code(tested->open(day(1))), ENOENT);
+    EXPECT_THAT(tested->list("", nullptr).value(), ElementsAre());
+}
+
+TEST_F(host_snapshots_test, stay_in_their_directory_when_its_name_changes) {
+    put("snap/2026-01-01/f");
+    const auto tested = open("snap/%Y-%m-%d");
+    fs::rename(scratch.path_of("snap"), scratch.path_of("renamed"));
+    fs::create_symlink("/etc", scratch.path_of("snap"));
+    EXPECT_THAT(tested->list("f", nullptr).value(), ElementsAre(day(1)));
+}
+
+TEST_F(host_snapshots_test, list_the_latest_of_too_many) {
+    const auto tested = open("snap/%s");
+    for (std::size_t i = 0; i != limits::snapshots_listed_max + 10; ++i)
+        fs::create_directories(scratch.path_of("snap/" + std::to_string(1000 + i)));
+    const auto times = tested->list("", nullptr).value();
+    ASSERT_EQ(times.size(), limits::snapshots_listed_max);
+    EXPECT_EQ(times.front().time_since_epoch(), 2033s);
+    EXPECT_EQ(times.back().time_since_epoch(), 1010s);
+}
+
+TEST_F(host_snapshots_test, report_a_missing_directory) {
+    const auto none =
+        host_snapshots::open(*multiplexer, scratch.path(), snapshot_pattern::parse("none/%s").value(), {});
+    EXPECT_EQ(code(none), ENOENT);
+}
+
+TEST_F(host_snapshots_test, look_a_path_up_as_the_account) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can assume the identity of an account";
+    put("snap/2026-01-01/closed/f");
+    put("snap/2026-01-02/closed/f");
+    fs::permissions(scratch.path_of("snap"), fs::perms::owner_all);
+    fs::permissions(scratch.path_of("snap/2026-01-01/closed"), fs::perms::owner_all);
+    const auto account = account_identity::create({.user_id = 1234, .group_id = 1234}).value();
+    EXPECT_THAT(open("snap/%Y-%m-%d")->list("closed/f", account.get()).value(), ElementsAre(day(2)))
+        << "the directory of the snapshots is the server's, and the files are the account's";
+}
+
+}  // namespace
+}  // namespace sluice::vfs
