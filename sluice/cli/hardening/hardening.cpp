@@ -71,7 +71,7 @@ void server_hardening::apply(const serve_options& options, const std::string& co
     for (const char* const each : read_by_libraries)
         files_.allow(each, tree_access::read);
     for (const share_options& share : options.shares)
-        allow_share(files_, share, share.read_only or options.read_only);
+        if (share.referral.empty()) allow_share(files_, share, share.read_only or options.read_only);
     for (const std::string& each : options.confine_to)
         files_.allow(each, tree_access::write);
     if (not configuration.empty()) allow_directories_of(files_, configuration, tree_access::read);

@@ -99,7 +99,7 @@ struct reload_requests::link : std::enable_shared_from_this<link> {
                                          const std::shared_ptr<findings>& found) {
         std::set<std::string> paths;
         for (const share_options& share : options.shares)
-            paths.insert(share.path);
+            if (share.referral.empty()) paths.insert(share.path);
         return static_cast<std::size_t>(std::ranges::count_if(paths, [&](const std::string& path) {
             return start(
                 found, path, [find = how.find_root, path] { return find(path); },

@@ -28,7 +28,7 @@ struct tree {
 
     default_rights_cache default_rights;
 
-    /// Returns the volume that requests on this tree use. Not for IPC$.
+    /// Returns the volume that requests on this tree use. Only if its share has one.
     [[nodiscard]] vfs::volume& volume() const noexcept {
         return impersonated != nullptr ? *impersonated : target->volume();
     }
