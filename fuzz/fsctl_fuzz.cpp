@@ -8,6 +8,7 @@
 #include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_dfs.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_offload.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_range.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_session.hpp"
@@ -44,7 +45,19 @@ void reparse(bytes_view input) {
     ENSURE(decode_reparse_point(*writer.finish()) == point);
 }
 
-constexpr unsigned selectors = 29;  // 15: reparse points
+// Its entries may share texts, too.
+void referral_reply(bytes_view input) {
+    const auto reply = decode_dfs_referral_reply(input);
+    if (!reply) return;
+    const std::size_t bytes = encoded_bytes_of(*reply).value();
+    ENSURE(bytes <= (dfs_targets_max + 1) * (dfs_path_bytes_max + 64));
+    std::vector<std::byte> room(bytes);
+    byte_writer writer{mutable_bytes(room)};
+    ENSURE(encode(writer, *reply).has_value());
+    ENSURE(decode_dfs_referral_reply(*writer.finish()) == reply);
+}
+
+constexpr unsigned selectors = 32;  // 15: reparse points
 
 void decode_one(unsigned which, bytes_view input) {
     switch (which) {
@@ -109,6 +122,12 @@ void decode_one(unsigned which, bytes_view input) {
             return round_trip(input, decode_offload_write_request, write);
         case 28:
             return round_trip(input, decode_offload_write_reply, write);
+        case 29:
+            return round_trip(input, decode_dfs_referral_request, write);
+        case 30:
+            return round_trip(input, decode_dfs_referral_request_ex, write);
+        case 31:
+            return referral_reply(input);
         default:
             return reparse(input);
     }

@@ -72,6 +72,7 @@ void server_hardening::apply(const serve_options& options, const std::string& co
     for (const char* const each : read_by_libraries)
         files_.allow(each, tree_access::read);
     for (const share_options& share : options.shares) {
+        if (not share.referral.empty()) continue;
         allow_share(files_, share, share.read_only or options.read_only);
         if (const std::string snapshots = snapshot_directory_of(options, share); not snapshots.empty())
             files_.allow(snapshots, tree_access::read);

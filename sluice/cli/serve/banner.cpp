@@ -10,7 +10,8 @@ namespace {
 [[nodiscard]] std::string shares_text(const banner_facts& facts) {
     std::string text;
     for (const share_options& share : facts.shares)
-        text += fmt::format("  {:<16} {}{}{}\n", share.name, share.path,
+        text += fmt::format("  {:<16} {}{}{}\n", share.name,
+                            share.referral.empty() ? share.path : referral_text(share),
                             share.read_only ? "  (read-only)" : "", share.encrypt ? "  (encrypted)" : "");
     return text;
 }

@@ -100,6 +100,7 @@ struct reload_requests::link : std::enable_shared_from_this<link> {
                                          const std::shared_ptr<findings>& found) {
         std::set<std::string> paths;
         for (const share_options& share : options.shares) {
+            if (not share.referral.empty()) continue;
             paths.insert(share.path);
             if (std::string snapshots = snapshot_directory_of(options, share); not snapshots.empty())
                 paths.insert(std::move(snapshots));

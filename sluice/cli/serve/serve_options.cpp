@@ -110,10 +110,33 @@ private:
     std::vector<std::string> known_;
 };
 
+// A share that refers to other servers has no files, so settings about files have no meaning.
+void check_referral(table_reader& reader, const toml::table& table, const share_options& share) {
+    if (share.path.empty() and share.referral.empty() and reader.find("referral") == nullptr)
+        return reader.refuse(table, "missing setting path");
+    const toml::node* const node = reader.find("referral");
+    if (node == nullptr) return;
+    if (not share.path.empty())
+        return reader.refuse(*node,
+                             fmt::format("a share with path '{}' cannot have a referral, too; remove one "
+                                         "of them",
+                                         share.path));
+    if (share.referral.empty() or share.referral.size() > referral_targets_max)
+        return reader.refuse(*node, fmt::format("invalid value for referral: {} targets; use 1 to {}",
+                                                share.referral.size(), referral_targets_max));
+    if (share.name.empty()) return reader.refuse(*node, "missing setting name, which a referral needs");
+    for (const std::string_view key : {"read-only", "hide-unreadable", "read-only-user", "auditor", "offload",
+                                       "short-names", "overlay", "journal", "code-page", "time-zone"})
+        if (const toml::node* const of_files = table.get(key))
+            reader.refuse(*of_files,
+                          fmt::format("'{}' does not apply to a share with a referral; remove it", key));
+}
+
 [[nodiscard]] std::string read_share(const toml::table& table, share_options& share) {
     table_reader reader(table, "[[share]]: ");
     reader.take("name", share.name);
     reader.take("path", share.path);
+    reader.take("referral", share.referral, validate_referral);
     reader.take("comment", share.comment);
     reader.take("read-only", share.read_only);
     reader.take("encrypt", share.encrypt);
@@ -130,7 +153,7 @@ private:
     reader.take("code-page", share.image.code_page);
     reader.take("time-zone", share.image.time_zone);
     reader.refuse_unknown();
-    if (share.path.empty()) reader.refuse(table, "missing setting path");
+    check_referral(reader, table, share);
     if (const auto how = mount_options_of(share.image); not how) reader.refuse(table, how.error());
     return reader.problem;
 }
@@ -222,6 +245,15 @@ struct file_closer {
 }
 
 }  // namespace
+
+std::string referral_text(const share_options& share) {
+    std::string text;
+    for (std::string target : share.referral) {
+        std::ranges::replace(target, '\\', '/');
+        text += (text.empty() ? "referral to " : ", ") + target;
+    }
+    return text;
+}
 
 share_options parse_share(const std::string& text) {
     share_options share;

@@ -11,8 +11,9 @@ namespace sluice::cli {
 
 /// A share from the command line or the configuration file.
 struct share_options {
-    std::string name;  // empty: the name of the directory
-    std::string path;
+    std::string name;                   // empty: the name of the directory
+    std::string path;                   // empty for a referral
+    std::vector<std::string> referral;  // shares of other servers, in place of a path
     std::string comment;
     bool read_only = false;
     bool encrypt = false;
@@ -69,6 +70,9 @@ struct serve_options {
     unsigned session_lifetime = 0;        // minutes; 0: unlimited
     unsigned loops = 0;                   // 0: one per CPU
 };
+
+/// Returns where a share refers to, for people: "referral to //server/share".
+[[nodiscard]] std::string referral_text(const share_options& share);
 
 /// Parses a share of the form PATH or NAME=PATH.
 [[nodiscard]] share_options parse_share(const std::string& text);

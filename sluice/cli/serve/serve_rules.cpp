@@ -9,9 +9,12 @@
 #include <string_view>
 #include <utility>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
 #include "sluice/cli/status/observers.hpp"
 #include "sluice/cli/user_names.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_dfs.hpp"
+#include "sluice/smb/wire/utf16.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -22,7 +25,43 @@ constexpr std::size_t netbios_name_max = 15;
     return (c >= 'a' and c <= 'z') or (c >= 'A' and c <= 'Z') or (c >= '0' and c <= '9') or c == '-';
 }
 
+constexpr std::size_t referral_bytes_max = 1024;
+constexpr std::size_t referral_part_bytes_max = 255;
+static_assert(2 * referral_bytes_max <= smb::wire::dfs_path_bytes_max and
+              referral_targets_max <= smb::wire::dfs_targets_max);
+
+// Returns whether a name can be a part of \\server\share\path.
+[[nodiscard]] bool is_referral_part(std::string_view part) noexcept {
+    const auto is_excluded = [](char c) {
+        return static_cast<unsigned char>(c) < 0x20 or c == 0x7f or std::string_view("\"*:<>?|").contains(c);
+    };
+    return not part.empty() and part.size() <= referral_part_bytes_max and part != "." and part != ".." and
+           std::ranges::none_of(part, is_excluded);
+}
+
 }  // namespace
+
+std::string referral_path(std::string target) {
+    std::ranges::replace(target, '/', '\\');
+    ENSURE(target.starts_with("\\\\"), "validate_referral() has accepted the target");
+    return target.substr(1);
+}
+
+std::string validate_referral(const std::string& target) {
+    if (target.size() > referral_bytes_max)
+        return fmt::format("it has {} bytes; use at most {}", target.size(), referral_bytes_max);
+    std::string path = target;
+    std::ranges::replace(path, '/', '\\');
+    std::size_t parts = 0;
+    bool are_valid = path.starts_with("\\\\") and smb::wire::utf16_bytes_of(path).has_value();
+    if (are_valid)
+        for (const auto part : std::views::split(std::string_view(path).substr(2), '\\')) {
+            are_valid = are_valid and is_referral_part(std::string_view(part));
+            ++parts;
+        }
+    if (are_valid and parts >= 2) return "";
+    return "use a share of another server, as in //server/share or //server/share/directory";
+}
 
 std::string validate_server_name(const std::string& name) {
     if (name.size() <= netbios_name_max and std::ranges::all_of(name, is_in_server_name)) return "";

@@ -37,6 +37,15 @@ namespace sluice::cli {
 [[nodiscard]] std::expected<std::vector<smb::wire::signing_algorithm>, std::string> signing_algorithms_of(
     const std::vector<std::string>& texts);
 
+/// The largest number of targets of a share that refers to other servers.
+inline constexpr std::size_t referral_targets_max = 16;
+
+/// For the setting referral: a share of another server, as //server/share or \\server\share, with
+/// a path in it or without.
+[[nodiscard]] std::string validate_referral(const std::string& target);
+/// Returns a valid target in the form of the protocol, \server\share\path ([MS-DFSC] 2.2.5).
+[[nodiscard]] std::string referral_path(std::string target);
+
 /// For --user. The rule does not contain the value, which may have a password.
 [[nodiscard]] std::string validate_user(const std::string& name_and_password);
 

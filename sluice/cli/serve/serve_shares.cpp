@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "sluice/cli/fat/image/image.hpp"
 #include "sluice/cli/message.hpp"
+#include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/serve/share_snapshots.hpp"
 #include "sluice/cli/serve/share_streams.hpp"
 #include "sluice/vfs/host/host_snapshots.hpp"
@@ -34,10 +36,11 @@ namespace {
     smb::server::share_configuration configuration;
     configuration.name = share.name;
     configuration.comment = share.comment;
-    configuration.source = share.path + text_of(share.image);
+    configuration.source = share.referral.empty() ? share.path + text_of(share.image) : referral_text(share);
+    std::ranges::transform(share.referral, std::back_inserter(configuration.referral), referral_path);
     configuration.is_read_only = read_only;
     configuration.is_hidden = share.hidden or share.name.ends_with('$');
-    configuration.hides_unreadable = share.hide_unreadable;
+    configuration.hides_unreadable = share.hide_unreadable and share.referral.empty();
     configuration.users = share.users;
     configuration.read_only_users = share.read_only_users;
     configuration.auditors = share.auditors;
@@ -50,6 +53,7 @@ namespace {
 opened_shares share_opener::open(const serve_options& options) {
     share_roots roots;
     for (const share_options& share : options.shares) {
+        if (not share.referral.empty()) continue;
         roots.emplace(share.path, find_share_root(share.path));
         if (const std::string snapshots = snapshot_directory_of(options, share); not snapshots.empty())
             roots.emplace(snapshots, find_share_root(snapshots));
@@ -64,6 +68,10 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
     reopened done;
     std::vector<served> next;
     for (const share_options& share : options.shares) {
+        if (not share.referral.empty()) {
+            done.shares->push_back(configuration_of(share, false));
+            continue;
+        }
         const streams_root streams = streams_root_of(options.shares, share, answered);
         served one{
             .share = share,

@@ -26,6 +26,7 @@ streams_root streams_root_of(std::span<const share_options> shares, const share_
     const fs::path inner = place_of(share.path, answered);
     streams_root outermost;
     for (const share_options& each : shares) {
+        if (not each.referral.empty()) continue;
         const fs::path outer = place_of(each.path, answered);
         const bool contains = outer != inner and std::ranges::mismatch(outer, inner).in1 == outer.end();
         if (outer.empty() or not contains) continue;
@@ -42,7 +43,7 @@ void report_stream_limits(const smb::server::share_list& shares, smb::server::ev
     for (const auto& each : *all) {
         const smb::server::share_configuration& share = each->configuration();
         const auto* const directory = dynamic_cast<const vfs::host_volume*>(share.volume.get());
-        if (directory == nullptr) continue;  // a disk image, or IPC$
+        if (directory == nullptr) continue;  // a disk image, a referral, or IPC$
         if (not directory->features().has_streams)
             log.write(warning, "named streams are not available",
                       {{"share", share.name}, {"why", "the file system has no extended attributes"}});

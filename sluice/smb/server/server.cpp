@@ -60,6 +60,7 @@ void smb_server::add_shares(std::vector<std::shared_ptr<share>> kept,
         loop_watchdog* const watchdog = context_.watchdog();
         const std::uint32_t domain = watchdog == nullptr ? 0 : watchdog->domains().number_of(one.name);
         all.push_back(make_share(std::make_unique<share>(std::move(one), domain)));
+        if (not all.back()->has_volume()) continue;
         served_volume& served = served_as(volume, served_on);
         all.back()->feed = served.feed.lock();
         if (all.back()->feed == nullptr and volume->changes() != nullptr)
@@ -120,7 +121,7 @@ io::task<void> smb_server::deliver_changes(vfs::volume& of) noexcept {
     }
     const share_list::snapshot shares = context_.shares.current();
     for (const std::shared_ptr<share>& one : *shares)
-        if (not one->is_pipes() and &one->volume() == &of) one->end_feed();
+        if (one->has_volume() and &one->volume() == &of) one->end_feed();
     end_directory_watches(context_, of);
 }
 

@@ -33,6 +33,7 @@ compliant_client::compliant_client(world& where, const io::socket_address& from,
     : simulated_client(where.connect(from), where.clock, seed), world_(where), tasks_(*where.loop) {
     EXPECT_TRUE(run(negotiate()));
     const auto reply = wire::decode_negotiate_reply(wire::message_view::of(received_).value());
+    if (reply) server_capabilities_ = reply->capabilities;
     derives_keys_ = not reply or reply->dialect >= wire::dialect::smb_3_0;
     if (not derives_keys_) signing_ = auth::signing_algorithm::hmac_sha256;
 }

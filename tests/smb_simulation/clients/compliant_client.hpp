@@ -103,6 +103,10 @@ public:
     /// Returns whether the server has closed the connection.
     [[nodiscard]] bool is_rejected();
 
+    /// Returns the capabilities of the server's reply to NEGOTIATE.
+    [[nodiscard]] smb::wire::capabilities server_capabilities() const noexcept {
+        return server_capabilities_;
+    }
     /// Returns how many compressed frames it has received.
     [[nodiscard]] unsigned compressed_frames() const noexcept { return compressed_frames_; }
     /// Returns the algorithms of compression that the server chose.
@@ -195,6 +199,7 @@ private:
     bool derives_keys_ = true;  // before SMB 3.0, the key of the logon signs
     smb::wire::negotiated_compression compression_;
     unsigned compressed_frames_ = 0;
+    smb::wire::capabilities server_capabilities_ = smb::wire::capabilities::none;
     bool signing_was_chosen_ = false;          // by the server's reply; otherwise it is the default
     smb::auth::secret_bytes<16> signing_key_;  // the key of the session, or of this channel
     smb::wire::session_flags session_flags_ = smb::wire::session_flags::none;

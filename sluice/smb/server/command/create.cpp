@@ -266,6 +266,8 @@ io::task<nt_status> serve_create(request& r) {
     if (not args) co_return nt_status::invalid_parameter;
     r.compound().file.reset();
     if (r.tree->target->is_pipes()) co_return open_pipe(r, *args);
+    // The client asks for a referral ([MS-DFSC] 3.1.5.1).
+    if (r.tree->target->is_referral()) co_return nt_status::path_not_covered;
     if (const nt_status refused = check_durability(args->contexts); refused != nt_status::success)
         co_return refused;
     if (const auto wanted = reconnection_in(args->contexts)) {

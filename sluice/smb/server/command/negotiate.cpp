@@ -49,8 +49,9 @@ struct reply_contexts {
 [[nodiscard]] wire::capabilities capabilities_for(const server_context& host, dialect chosen,
                                                   const wire::negotiate_args& args) noexcept {
     using wire::capabilities;
-    if (chosen == dialect::smb_2_0_2) return capabilities::none;
-    capabilities ours = capabilities::leasing | capabilities::large_mtu;
+    const capabilities of_all = host.has_referrals() ? capabilities::dfs : capabilities::none;
+    if (chosen == dialect::smb_2_0_2) return of_all;
+    capabilities ours = of_all | capabilities::leasing | capabilities::large_mtu;
     const bool is_3_0 = chosen == dialect::smb_3_0 or chosen == dialect::smb_3_0_2;
     // 3.1.1 says it by a context instead.
     if (is_3_0 and wire::has(args.capabilities, capabilities::encryption)) ours |= capabilities::encryption;
@@ -185,6 +186,7 @@ void connection::answer_smb1(bytes_view frame) noexcept {
     }
     const dialect answered = may_ask_again ? dialect::smb_2_wildcard : dialect::smb_2_0_2;
     agreed.dialect = answered;
+    if (answered == dialect::smb_2_0_2) agreed.capabilities = capabilities_for(host(), answered, {});
     reply answer(buffers());
     byte_writer* const body = answer.begin(reply_bytes_max);
     if (body == nullptr) return;

@@ -4,6 +4,7 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/command/share_access.hpp"
 #include "sluice/smb/server/metadata/user_sids.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
@@ -37,28 +38,21 @@ namespace {
 
 [[nodiscard]] nt_status may_connect(const request& r, const share& wanted) {
     const session& by = *r.session;
-    if (by.user.is_anonymous and not r.host().configuration().allows_guests)
-        return wanted.is_pipes() ? nt_status::success : nt_status::access_denied;
-    const auto& users = wanted.configuration().users;
-    const bool is_listed = not by.user.is_anonymous and is_named(users, by.user.name);
-    if (not users.empty() and not is_listed) {
+    const share_refusal refused = refusal_of(r.host().configuration(), by, wanted);
+    if (refused == share_refusal::not_listed)
         r.host().log().write(event_severity::warning, "share access denied",
                              {{"user", by.user.name},
                               {"share", wanted.configuration().name},
                               {"rule", "the share allows only the users in its list"},
                               {"hint", "add the user to the share's list, or remove the list"}});
-        return nt_status::access_denied;
-    }
-    const bool needs_encryption = wanted.configuration().encryption == protection::required;
-    if (needs_encryption and not by.encryption_key) return nt_status::access_denied;
-    return nt_status::success;
+    return refused == share_refusal::none ? nt_status::success : nt_status::access_denied;
 }
 
 // With impersonation, the user's files are worked with as the Unix account of that name: what the
 // kernel refuses that account, it refuses us.
 [[nodiscard]] nt_status impersonate(const request& r, tree& fresh) {
     const auto& account_of = r.host().configuration().account_of;
-    if (not account_of or fresh.target->is_pipes()) return nt_status::success;
+    if (not account_of or not fresh.target->has_volume()) return nt_status::success;
     const user_identity& user = r.session->user;
     const std::optional<vfs::unix_account> account = user.is_anonymous ? std::nullopt : account_of(user.name);
     if (not account) {
@@ -88,6 +82,7 @@ namespace {
 
 [[nodiscard]] wire::share_flags flags_of(const share_configuration& rules) noexcept {
     wire::share_flags flags = wire::share_flags::manual_caching;
+    if (not rules.referral.empty()) flags |= wire::share_flags::dfs | wire::share_flags::dfs_root;
     if (rules.encryption == protection::required) flags |= wire::share_flags::encrypt_data;
     if (rules.hides_unreadable) flags |= wire::share_flags::access_based_directory_enum;
     return flags;
@@ -140,10 +135,12 @@ io::task<nt_status> serve_tree_connect(request& r) {
     // Lets clients that negotiated it request compression of READs, and compress WRITEs.
     const bool announces_compression =
         r.host().configuration().compresses and r.connection().agreed.is_at_least(wire::dialect::smb_3_1_1);
-    if (announces_compression and not wanted->is_pipes()) flags |= wire::share_flags::compress_data;
+    if (announces_compression and wanted->has_volume()) flags |= wire::share_flags::compress_data;
     encode(*body, wire::tree_connect_reply{
                       .type = wanted->is_pipes() ? wire::share_type::pipe : wire::share_type::disk,
                       .flags = flags,
+                      .capabilities = wanted->is_referral() ? wire::share_capabilities::dfs
+                                                            : wire::share_capabilities::none,
                       .maximal_access = fresh->access_max});
     r.compound().tree_id = fresh->id;
     r.tree = std::move(fresh);

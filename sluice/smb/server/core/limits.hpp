@@ -144,6 +144,8 @@ inline constexpr std::chrono::milliseconds break_resend_delay{1500};
 /// How long a durable open is kept without its client if the client requests no time.
 inline constexpr std::chrono::seconds durable_timeout_default{60};
 inline constexpr std::chrono::seconds durable_timeout_max{300};
+/// How long a client may use a referral to another server before it asks for a new one.
+inline constexpr std::chrono::seconds referral_time_to_live{300};
 
 /// How long a token of an offloaded copy is valid if the client requests no time, and at most; and
 /// how much data one stands for, as much as one request of the other kind may copy.

@@ -63,4 +63,9 @@ std::shared_ptr<share> server_context::find_share(std::string_view name) const n
     return found == all->end() ? nullptr : *found;
 }
 
+bool server_context::has_referrals() const noexcept {
+    const share_list::snapshot all = shares.current();
+    return std::ranges::any_of(*all, [](const std::shared_ptr<share>& one) { return one->is_referral(); });
+}
+
 }  // namespace sluice::smb::server

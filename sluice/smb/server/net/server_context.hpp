@@ -97,6 +97,8 @@ public:
     [[nodiscard]] std::shared_ptr<session> find_session(std::uint64_t id) const noexcept;
     /// A share that clients can connect to by this name, in any case; null if there is none.
     [[nodiscard]] std::shared_ptr<share> find_share(std::string_view name) const noexcept;
+    /// Returns whether a share refers clients to other servers. Complexity: linear in the shares.
+    [[nodiscard]] bool has_referrals() const noexcept;
 
 private:
     mutable bounded_log log_;

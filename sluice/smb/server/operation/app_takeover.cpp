@@ -60,7 +60,7 @@ std::optional<app_instance> app_instance_in(const request& r, const wire::create
 }
 
 take_over take_over_file(const request& r, const app_instance& fresh, const vfs::node& node) {
-    ENSURE(r.tree != nullptr and not r.tree->target->is_pipes(), "a CREATE of a file takes over");
+    ENSURE(r.tree != nullptr and r.tree->target->has_volume(), "a CREATE of a file takes over");
     const std::vector<std::shared_ptr<open>> others = others_of(r, fresh, node);
     if (others.empty()) return take_over::none;
     if (not std::ranges::all_of(others, [&](const auto& each) { return is_newer(fresh, *each->instance); }))

@@ -43,6 +43,7 @@ std::vector<wire::rpc_share> rpc_server_host::shares() const {
                                                       : wire::rpc_share::disk_tree,
                               .flags = 0,
                               .access_max = one->access_max()};
+        if (one->is_referral()) shown.flags |= wire::rpc_share::dfs | wire::rpc_share::dfs_root;
         if (settings.hides_unreadable) shown.flags |= wire::rpc_share::access_based_directory_enum;
         if (settings.encryption == protection::required) shown.flags |= wire::rpc_share::encrypt_data;
         listed.push_back(std::move(shown));

@@ -29,6 +29,9 @@ struct share_configuration {
     std::shared_ptr<vfs::volume> volume;          // of several shares, and after a reload, if
                                                   // it is the same image
     std::shared_ptr<vfs::snapshots> snapshots{};  // previous versions of the volume; null: none
+    // In place of a volume: the shares of other servers that clients are referred to, as
+    // \\server\share\path with one leading backslash; the preferred one first.
+    std::vector<std::string> referral{};
     bool is_read_only = false;
     bool is_hidden = false;  // not in lists
     // Listings omit what their user may not read (access-based enumeration).
@@ -42,10 +45,11 @@ struct share_configuration {
     /// it as it is.
     [[nodiscard]] bool is_same_as(const share_configuration& other) const {
         return volume == other.volume and snapshots == other.snapshots and name == other.name and
-               comment == other.comment and source == other.source and is_read_only == other.is_read_only and
-               is_hidden == other.is_hidden and hides_unreadable == other.hides_unreadable and
-               encryption == other.encryption and users == other.users and
-               read_only_users == other.read_only_users and auditors == other.auditors;
+               comment == other.comment and source == other.source and referral == other.referral and
+               is_read_only == other.is_read_only and is_hidden == other.is_hidden and
+               hides_unreadable == other.hides_unreadable and encryption == other.encryption and
+               users == other.users and read_only_users == other.read_only_users and
+               auditors == other.auditors;
     }
 };
 

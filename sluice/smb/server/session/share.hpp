@@ -18,8 +18,9 @@ struct volume_feed {
     io::cancel_scope scope{};
 };
 
-/// A volume under a name that clients connect to, or IPC$, which has named pipes only. The open
-/// files belong to the server: several shares may reach one file.
+/// A volume under a name that clients connect to, a referral to shares of other servers, or IPC$,
+/// which has named pipes only. The open files belong to the server: several shares may reach one
+/// file.
 /// Immutable, except for what is atomic, and the feed, which is for the first loop's thread.
 class share {
 public:
@@ -38,10 +39,13 @@ public:
     share() noexcept { configuration_.name = "IPC$"; }
 
     [[nodiscard]] const share_configuration& configuration() const noexcept { return configuration_; }
-    [[nodiscard]] bool is_pipes() const noexcept { return configuration_.volume == nullptr; }
-    /// Not of IPC$.
+    [[nodiscard]] bool has_volume() const noexcept { return configuration_.volume != nullptr; }
+    /// Returns whether it refers clients to other servers: it has no files.
+    [[nodiscard]] bool is_referral() const noexcept { return not configuration_.referral.empty(); }
+    [[nodiscard]] bool is_pipes() const noexcept { return not has_volume() and not is_referral(); }
+    /// Only if it has one.
     [[nodiscard]] vfs::volume& volume() const noexcept {
-        ENSURE(not is_pipes(), "IPC$ has no volume");
+        ENSURE(has_volume() and not is_referral(), "IPC$ and referrals have no volume");
         return *configuration_.volume;
     }
 
@@ -51,7 +55,7 @@ public:
     /// ([MS-SMB2] 3.3.1.6, Share.FileSecurity); some users have less.
     [[nodiscard]] wire::access_mask access_max() const noexcept {
         const bool is_read_only =
-            not is_pipes() and (configuration_.is_read_only or volume().features().is_read_only);
+            has_volume() and (configuration_.is_read_only or volume().features().is_read_only);
         return is_read_only ? read_only_access : wire::file_all_access;
     }
 

@@ -36,7 +36,7 @@ struct tree {
     past_trees past;                                // the snapshots that are open through it
     std::optional<vfs::snapshot_time> past_time{};  // the time of its files; std::nullopt: now
 
-    /// Returns the volume that requests on this tree use. Not for IPC$.
+    /// Returns the volume that requests on this tree use. Only if its share has one.
     [[nodiscard]] vfs::volume& volume() const noexcept {
         return impersonated != nullptr ? *impersonated : target->volume();
     }

@@ -20,6 +20,8 @@ struct rpc_share {
     static constexpr std::uint32_t ipc = 3;
     static constexpr std::uint32_t special = 0x80000000;  ///< added to the type: hidden from users
     // Flags, 2.2.4.29.
+    static constexpr std::uint32_t dfs = 0x00000001;
+    static constexpr std::uint32_t dfs_root = 0x00000002;
     static constexpr std::uint32_t access_based_directory_enum = 0x00000800;
     static constexpr std::uint32_t encrypt_data = 0x00008000;
 

@@ -78,7 +78,7 @@ template <class Write>
 }
 
 [[nodiscard]] io::task<nt_status> query_volume(request& r, const wire::query_info_args& args) noexcept {
-    if (r.tree->target->is_pipes()) co_return nt_status::invalid_info_class;
+    if (not r.tree->target->has_volume()) co_return nt_status::invalid_info_class;
     const auto what = wire::filesystem_information_class(args.information_class);
     vfs::volume& volume = r.files().volume();
     const auto known = co_await r.call(volume.domain(), [&] { return ask_volume(volume, what); });

@@ -56,6 +56,7 @@ using control_handler = io::task<wire::nt_status> (*)(control& c);
 [[nodiscard]] io::task<wire::nt_status> validate_negotiate(control& c);
 [[nodiscard]] io::task<wire::nt_status> query_network_interfaces(control& c);  // 3.3.5.15.11
 [[nodiscard]] io::task<wire::nt_status> request_resiliency(control& c);        // 3.3.5.15.9
+// ioctl_dfs.cpp: referrals to other servers.
 [[nodiscard]] io::task<wire::nt_status> get_dfs_referrals(control& c);         // 3.3.5.15.2
 // ioctl_pipe.cpp: named pipes.
 [[nodiscard]] io::task<wire::nt_status> transceive_pipe(control& c);           // 3.3.5.15.3

@@ -97,10 +97,4 @@ io::task<nt_status> request_resiliency(control& c) {
     co_return is_changed ? nt_status::success : nt_status::file_closed;
 }
 
-// Nothing here is part of a distributed file system, which clients are to know
-// from this very status.
-io::task<nt_status> get_dfs_referrals(control& c) {
-    co_return c.r.tree->target->is_pipes() ? nt_status::fs_driver_required : nt_status::not_found;
-}
-
 }  // namespace sluice::smb::server
