@@ -25,28 +25,39 @@ public:
     bound_pipe(compliant_client& by, std::string_view name, const wire::rpc_syntax& interface) : by_(by) {
         EXPECT_EQ(by_.connect_tree("IPC$"), nt_status::success);
         pipe_ = by_.create(name).file;
-        EXPECT_TRUE(wire::decode_srvsvc_bind_ack(exchange(wire::encode_rpc_bind(interface, 1))));
+        EXPECT_TRUE(
+            wire::decode_srvsvc_bind_ack(reply_to(send_fragment(wire::encode_rpc_bind(interface, 1)))));
     }
 
     // Returns the results of a call.
     std::vector<std::byte> call(std::uint16_t operation, const ndr_writer& arguments) {
+        return results_of(send(operation, arguments));
+    }
+    // The same in two steps.
+    std::uint64_t send(std::uint16_t operation, const ndr_writer& arguments) {
         const wire::rpc_call_head head{.allocation_hint = {}, .context = {}, .operation = le16(operation)};
         std::vector<std::byte> body(bytes_of(head).begin(), bytes_of(head).end());
         body.insert(body.end(), arguments.bytes().begin(), arguments.bytes().end());
         std::vector<std::byte> fragment;
         wire::append_rpc_fragment(fragment, {.packet = wire::rpc_packet::request, .call = 2}, body);
-        const auto piece = wire::decode_rpc_response(exchange(fragment));
+        return send_fragment(fragment);
+    }
+    std::vector<std::byte> results_of(std::uint64_t sent) {
+        const auto piece = wire::decode_rpc_response(reply_to(sent));
         EXPECT_TRUE(piece and piece->last);
         if (not piece) return {};
         return {piece->bytes.begin(), piece->bytes.end()};
     }
 
 private:
-    bytes_view exchange(const std::vector<std::byte>& fragment) {
-        last_ = by_.call(command::ioctl, wire::ioctl_args{.code = wire::control_code::pipe_transceive,
-                                                          .file = pipe_,
-                                                          .output_bytes_max = 8192,
-                                                          .input = fragment});
+    std::uint64_t send_fragment(const std::vector<std::byte>& fragment) {
+        return by_.send(command::ioctl, wire::ioctl_args{.code = wire::control_code::pipe_transceive,
+                                                         .file = pipe_,
+                                                         .output_bytes_max = 8192,
+                                                         .input = fragment});
+    }
+    bytes_view reply_to(std::uint64_t sent) {
+        last_ = by_.answer_to(sent);
         EXPECT_EQ(last_.status(), nt_status::success);
         const auto reply = wire::decode_ioctl_reply(last_.message());
         EXPECT_TRUE(reply);
@@ -284,6 +295,23 @@ TEST_F(rpc_calls, end_many_sessions_in_parts_and_the_own_one_last) {
     const auto lines = where_.log.take();
     EXPECT_EQ(lines.size(), std::size_t{sessions}) << "each is reported";
     EXPECT_NE(lines.back().find("user=boss"), std::string::npos);
+}
+
+TEST_F(rpc_calls, end_each_session_once_if_several_name_it) {
+    constexpr int sessions = 40;
+    log_on_boss();
+    compliant_client again(where_, 3);
+    ASSERT_EQ(again.log_on("boss", "p"), nt_status::success);
+    log_on_often(sessions - 1);
+    bound_pipe first(boss_, "srvsvc", wire::rpc_srvsvc_interface);
+    bound_pipe second(again, "srvsvc", wire::rpc_srvsvc_interface);
+    const std::uint64_t of_first = first.send(13, texts({"", "u"}));
+    const std::uint64_t of_second = second.send(13, texts({"", "u"}));
+    EXPECT_EQ(status_of_call(first.results_of(of_first)), wire::rpc_no_error);
+    EXPECT_EQ(status_of_call(second.results_of(of_second)), wire::rpc_no_error)
+        << "the sessions have not all ended when it comes";
+    EXPECT_EQ(server_of_test().gauges().sessions, 2U);
+    EXPECT_EQ(where_.log.take().size(), std::size_t{sessions});
 }
 
 TEST_F(rpc_calls, end_no_session_for_others) {
