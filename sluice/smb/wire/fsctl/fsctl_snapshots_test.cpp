@@ -5,6 +5,7 @@
 #include <array>
 #include <vector>
 
+#include "sluice/base/endian.hpp"
 #include "sluice/base/random.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
