@@ -180,7 +180,7 @@ protected:
     // Logs the user u on so often, on the connection of the first client.
     void log_on_often(int times) {
         for (; times != 0; --times) {
-            client().stand({});
+            client().use_ids({});
             ASSERT_EQ(client().log_on("u", "p"), nt_status::success);
         }
     }
