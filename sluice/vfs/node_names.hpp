@@ -58,9 +58,9 @@ public:
     /// directory has it as name or short name; ENOENT, ENOSPC; EOPNOTSUPP, as by default, and if
     /// the directory has too many files.
     [[nodiscard]] virtual result<void> set_alternate_name(const short_name& name) noexcept;
-    /// Returns where its name is now; one of the names, if it has several; for a stream, that of its
-    /// file. Needs no right to the directory. Errors: ENOENT if it has no name; EBUSY for the root;
-    /// EAGAIN; EOPNOTSUPP, as by default. Allocates: the name.
+    /// Returns where its name is now; one of the names, if it has several; for a stream, that of
+    /// its file. Needs no right to the directory. Errors: ENOENT if it has no name; EBUSY for the
+    /// root; EAGAIN; EOPNOTSUPP, as by default. Allocates: the name.
     [[nodiscard]] virtual result<name_place> place() noexcept;
     /// Removes its name; for a stream, the stream. The node remains usable. Errors: ENOENT,
     /// ENOTEMPTY.

@@ -102,8 +102,8 @@ io::task<void> measure(connection& over, io::io_multiplexer& loop) {
                                      .disposition = smb::wire::create_disposition::open_if});
     const auto file = co_await std::move(opening);
     for (const std::size_t piece_bytes : {4096U, 65536U}) {
-        // How many transfers are in progress at once depends on the scheduler: warm is a client that
-        // has had as many before.
+        // How many transfers are in progress at once depends on the scheduler: a client that has
+        // had as many before is warm.
         std::uint64_t made = 1;
         for (int runs = 0; made != 0 and runs != runs_until_warm; ++runs) {
             auto counting = allocations_of(20, loop, **file, piece_bytes);

@@ -89,8 +89,8 @@ public:
 
 constexpr std::size_t sizes[] = {200, 4096, 65'536, 300'000, 1U << 20};
 
-// Writes and reads data of each size with a new open, because data that did not shrink keep the open
-// from compression for a while.
+// Writes and reads data of each size with a new open, because data that did not shrink keep the
+// open from compression for a while.
 void transfer(bytes (*made)(std::size_t), bool shrinks) {
     rig world(compress);
     for (const std::size_t size : sizes) {

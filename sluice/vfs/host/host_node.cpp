@@ -16,6 +16,7 @@
 #include "sluice/vfs/host/host_compression.hpp"
 #include "sluice/vfs/host/host_listing.hpp"
 #include "sluice/vfs/host/host_name.hpp"
+#include "sluice/vfs/host/host_place.hpp"
 #include "sluice/vfs/host/stream/host_stream.hpp"
 #include "sluice/vfs/host/stream/stream_store.hpp"
 #include "sluice/vfs/path.hpp"
@@ -27,16 +28,6 @@ constexpr std::size_t attribute_names_bytes = 1024;  // more are asked for one b
 
 std::string_view last_component(std::string_view path) noexcept {
     return split_path(path).name;
-}
-
-file_key key_of(const io::file_status& status) noexcept {
-    return {.volume = status.device, .file = status.inode, .stream = 0};
-}
-
-constexpr io::stat_fields identifying_fields = io::stat_fields::inode | io::stat_fields::changed;
-
-name_identity identity_in(const io::file_status& status) noexcept {
-    return {.key = key_of(status), .changed = time_of(status.changed)};
 }
 
 }  // namespace
@@ -282,19 +273,6 @@ result<void> host_node::set_alternate_name(const short_name& name) noexcept {
 result<name_place> host_node::place() noexcept {
     if (is_root_) return failure({EBUSY, "find the name", held().descriptor()});
     return place_on_host(held(), asked());
-}
-
-result<name_place> place_on_host(const io::handle& open, const io::handle& asked) noexcept {
-    const auto there = io::place_of(open);
-    if (not there) return failure(there.error());
-    const auto directory = io::status_of(there->directory, io::stat_fields::inode);
-    if (not directory) return failure(directory.error());
-    const auto itself = io::status_of(asked, identifying_fields);
-    if (not itself) return failure(itself.error());
-    std::string storage;
-    return name_place{.directory = key_of(*directory),
-                      .name = std::string(shown_name(there->name, storage)),
-                      .identity = identity_in(*itself)};
 }
 
 result<name_identity> host_node::identity_of(std::string_view name) noexcept {

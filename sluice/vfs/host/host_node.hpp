@@ -167,10 +167,6 @@ private:
     std::pmr::string path_;  // the host's, as last known
 };
 
-/// Returns the place of an open file, as node_names::place(). `asked` is a descriptor of the same file
-/// for its status.
-[[nodiscard]] result<name_place> place_on_host(const io::handle& open, const io::handle& asked) noexcept;
-
 /// Creates the node of an open file. Errors: EIO.
 [[nodiscard]] result<node_ptr> make_host_node(host_tree& tree, io::handle held,
                                               std::string_view path) noexcept;

@@ -57,9 +57,9 @@ public:
     // --- changes by the server
 
     /// `now`: the state of the name before the change, if it is known. If that is not the recorded
-    /// one, another program has changed the name, and events count as lost. If no state is recorded,
-    /// only an event that was not examined shows that. `writes`: clients have written to the file
-    /// since its state was recorded.
+    /// one, another program has changed the name, and events count as lost. If no state is
+    /// recorded, only an event that was not examined shows that. `writes`: clients have written to
+    /// the file since its state was recorded.
     void begin_change(const vfs::file_key& directory, std::string_view name,
                       const std::optional<name_state>& now, bool writes = false);
     /// `left`: the state of the name after the change; none is recorded if the change has no known
@@ -92,9 +92,9 @@ public:
     /// that the server is changing. They are being examined until end_examination().
     [[nodiscard]] std::vector<events> take_events();
     void end_examination(const vfs::file_key& directory) noexcept;
-    /// Returns whether the server itself has left the name in that state, of which an event was taken.
-    /// If it is changing the name, the event waits for the end of that. If not, forgets the recorded
-    /// state. `is_written`: clients have written to the file since.
+    /// Returns whether the server itself has left the name in that state, of which an event was
+    /// taken. If it is changing the name, the event waits for the end of that. If not, forgets the
+    /// recorded state. `is_written`: clients have written to the file since.
     [[nodiscard]] bool is_own_change(const vfs::file_key& directory, const event& seen, const name_state& now,
                                      bool is_written);
     /// Forgets the recorded states of a directory, because events of it were not examined.
@@ -103,7 +103,7 @@ public:
 private:
     struct own_changes {
         std::uint32_t in_progress = 0;
-        bool was_known = false;  // the change in progress began in a state that was the server's own
+        bool was_known = false;  // the change in progress began in a state of the server's own
         std::optional<name_state> left;
     };
     struct watched_directory {

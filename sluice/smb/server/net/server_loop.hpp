@@ -30,7 +30,7 @@ struct server_loop {
     io::task_group connections;
     clock_source::steady_time enforce_buffer_limit_next{};  // see buffer_limit.cpp
     fifo_lock pipe_requests;                                // for the next turn; see pipe_turn.hpp
-    std::uint64_t last_pipe_turn = 0;                       // the last turn with a request on a pipe
+    std::uint64_t last_pipe_turn = 0;                       // the last turn with one on a pipe
 
     /// Any thread.
     template <class What>

@@ -96,7 +96,8 @@ public:
         return by;
     }
     /// The reply to the client that has caused the removal. FILE_DELETE_ON_CLOSE leaves a directory
-    /// that has entries, without an error, [MS-FSA] 2.1.5.5. A disposition has found it empty before.
+    /// that has entries, without an error, [MS-FSA] 2.1.5.5. A disposition has found it empty
+    /// before.
     [[nodiscard]] nt_status reply_for(nt_status of_removal) const noexcept {
         const bool is_left = is_of_closes_ and of_removal == nt_status::directory_not_empty;
         return is_left ? nt_status::success : of_removal;

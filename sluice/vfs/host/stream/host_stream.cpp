@@ -12,7 +12,7 @@
 #include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_name.hpp"
-#include "sluice/vfs/host/host_node.hpp"
+#include "sluice/vfs/host/host_place.hpp"
 #include "sluice/vfs/path.hpp"
 
 // Streams: how they are found, created, renamed and removed. host_stream_data.cpp has their data.
