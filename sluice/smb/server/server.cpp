@@ -56,6 +56,7 @@ void smb_server::add_shares(std::vector<std::shared_ptr<share>> kept,
         served_on.push_back(&each->multiplexer);
     std::vector<std::shared_ptr<share>> all = std::move(kept);
     for (share_configuration& one : fresh) {
+        ENSURE((one.volume == nullptr) != one.referral.empty(), "a share has a volume or refers to others");
         const std::shared_ptr<vfs::volume> volume = one.volume;
         loop_watchdog* const watchdog = context_.watchdog();
         const std::uint32_t domain = watchdog == nullptr ? 0 : watchdog->domains().number_of(one.name);

@@ -267,7 +267,10 @@ io::task<nt_status> serve_create(request& r) {
     r.compound().file.reset();
     if (r.tree->target->is_pipes()) co_return open_pipe(r, *args);
     // The client asks for a referral ([MS-DFSC] 3.1.5.1).
-    if (r.tree->target->is_referral()) co_return nt_status::path_not_covered;
+    // After a reload without the referral, it could get none: it is to connect to the share again.
+    if (r.tree->target->is_referral())
+        co_return r.tree->target->is_withdrawn() ? nt_status::network_name_deleted
+                                                 : nt_status::path_not_covered;
     if (const nt_status refused = check_durability(args->contexts); refused != nt_status::success)
         co_return refused;
     if (const auto wanted = reconnection_in(args->contexts)) {

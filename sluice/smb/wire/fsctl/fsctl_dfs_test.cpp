@@ -52,6 +52,37 @@ TEST(dfs_referrals, replies_round_trip_in_all_versions) {
     }
 }
 
+// The layouts of [MS-DFSC] 2.2.5.1 to 2.2.5.4, written by hand: one target per version.
+TEST(dfs_referrals, replies_have_the_layout_of_the_specification) {
+    const auto encoded = [](std::uint16_t version) {
+        const dfs_referral_reply reply{.version = version,
+                                       .path_consumed_bytes = 8,
+                                       .time_to_live_seconds = 300,
+                                       .path = "\\s\\a",
+                                       .targets = {"\\t\\b"}};
+        return written([&](byte_writer& writer) { (void)encode(writer, reply); });
+    };
+    const auto bytes = [](std::string_view text) {
+        const bytes_view view = std::as_bytes(std::span(text));
+        return std::vector<std::byte>(view.begin(), view.end());
+    };
+    using namespace std::string_view_literals;
+    constexpr auto source = "\\\0s\0\\\0a\0\0\0"sv;
+    constexpr auto target = "\\\0t\0\\\0b\0\0\0"sv;
+    const std::string head = std::string("\x08\0\x01\0\x02\0\0\0"sv);
+    // VersionNumber, Size, ServerType, ReferralEntryFlags, ShareName
+    EXPECT_EQ(encoded(1), bytes(head + std::string("\x01\0\x12\0\0\0\0\0"sv) + std::string(target)));
+    // ..., Proximity, TimeToLive, DFSPathOffset, DFSAlternatePathOffset, NetworkAddressOffset
+    EXPECT_EQ(encoded(2),
+              bytes(head + std::string("\x02\0\x16\0\0\0\0\0\0\0\0\0\x2c\x01\0\0\x16\0\x16\0\x20\0"sv) +
+                    std::string(source) + std::string(target)));
+    // ..., TimeToLive, three offsets, ServiceSiteGuid
+    const std::string rest = std::string("\x2c\x01\0\0\x22\0\x22\0\x2c\0"sv) + std::string(16, '\0') +
+                             std::string(source) + std::string(target);
+    EXPECT_EQ(encoded(3), bytes(head + std::string("\x03\0\x22\0\0\0\0\0"sv) + rest));
+    EXPECT_EQ(encoded(4), bytes(head + std::string("\x04\0\x22\0\0\0\x04\0"sv) + rest));
+}
+
 TEST(dfs_referrals, path_of_a_request_ends_with_a_zero) {
     auto bytes =
         written([](byte_writer& writer) { (void)encode(writer, dfs_referral_request{.path = "\\a"}); });

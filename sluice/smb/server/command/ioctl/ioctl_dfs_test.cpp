@@ -178,6 +178,17 @@ TEST_F(referrals, come_and_go_with_a_reload) {
     EXPECT_FALSE(wire::has(later.server_capabilities(), wire::capabilities::dfs));
 }
 
+TEST_F(referrals, that_a_reload_removes_end_for_connected_clients) {
+    std::vector<server::share_configuration> shares;
+    const auto now = server_of_test().context().shares.current();
+    for (const auto& each : *now)
+        if (each->has_volume()) shares.push_back(each->configuration());
+    ASSERT_EQ(client().connect_tree("elsewhere"), nt_status::success);
+    EXPECT_EQ(client().try_create("f", compliant_client::for_everything()), nt_status::path_not_covered);
+    server_of_test().replace_shares(std::move(shares));
+    EXPECT_EQ(client().try_create("f", compliant_client::for_everything()), nt_status::network_name_deleted);
+}
+
 class referrals_in_smb_2 : public referrals {
 protected:
     referrals_in_smb_2() : referrals(add_referrals_of_smb_2) {}
