@@ -256,6 +256,11 @@ using begun = std::expected<replay_table::outcome, nt_status>;
     return r.host().replays.find_or_begin(which, wire::has(r.header().flags, wire::header_flags::replay));
 }
 
+[[nodiscard]] bool names_quota_file(const wire::create_args& args) {
+    const auto name = wire::utf8_of(args.name);
+    return name and is_quota_file_name(*name);
+}
+
 }  // namespace
 
 io::task<nt_status> serve_create(request& r) {
@@ -274,7 +279,9 @@ io::task<nt_status> serve_create(request& r) {
     if (const nt_status refused = check(r, *args); refused != nt_status::success) co_return refused;
     // There are no snapshots.
     if (args->contexts.timewarp) co_return nt_status::object_name_not_found;
-    auto name = parse_file_name(args->name, r.host().opens.memory(r.connection().home().number));
+    const bool is_about_quotas = r.tree->volume().quotas() != nullptr and names_quota_file(*args);
+    auto name = parse_file_name(is_about_quotas ? bytes_view() : args->name,
+                                r.host().opens.memory(r.connection().home().number));
     if (not name) co_return name.error();
     // Without named streams, no name has a colon ([MS-FSCC] 2.1.5.2).
     if (name->names_stream and not r.tree->volume().features().has_streams)
