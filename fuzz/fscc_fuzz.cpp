@@ -14,6 +14,7 @@
 #include "sluice/smb/wire/fscc/fscc_filesystem_information.hpp"
 #include "sluice/smb/wire/fscc/fscc_notify.hpp"
 #include "sluice/smb/wire/fscc/fscc_pipe_information.hpp"
+#include "sluice/smb/wire/fscc/fscc_quota.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
 namespace {
@@ -42,6 +43,8 @@ void name_round_trip(bytes_view input) {
     ENSURE(encode_name_information(writer, *name).has_value() and !writer.overflowed());
     ENSURE(decode_name_information(*writer.finish()) == *name);
 }
+
+constexpr std::size_t quotas_max = 64;
 
 bool within(bytes_view part, bytes_view all) {
     return part.data() >= all.data() and part.data() + part.size() <= all.data() + all.size();
@@ -77,6 +80,25 @@ void directory_list(bytes_view input, file_information_class form) {
     });
 }
 
+void quota_entries(bytes_view input) {
+    const auto entries = decode_quotas(input, quotas_max);
+    if (!entries) return;
+    ENSURE(entries->size() <= quotas_max);
+    std::vector<std::byte> room(entries->size() * 128);
+    std::size_t count = 0;
+    const bytes_view again = encode_quotas(room, *entries, count);
+    ENSURE(count == entries->size() and decode_quotas(again, quotas_max) == entries);
+}
+
+void quota_query_round_trip(bytes_view input) {
+    const auto query = decode_quota_query(input, quotas_max);
+    if (!query) return;
+    std::vector<std::byte> room(128 * (query->users.size() + 1));
+    byte_writer writer{mutable_bytes(room)};
+    encode(writer, *query);
+    ENSURE(decode_quota_query(*writer.finish(), quotas_max) == query);
+}
+
 void lists(bytes_view input, unsigned which) {
     if (which == 0) {
         read_all(stream_list_reader(input), input, [&](const received_stream& stream) {
@@ -95,6 +117,10 @@ void lists(bytes_view input, unsigned which) {
         read_all(*links, input, [&](const received_hard_link& link) {
             ENSURE(within(link.name_utf16, input) and utf8_of(link.name_utf16).has_value());
         });
+    } else if (which == 5) {
+        quota_entries(input);
+    } else if (which == 6) {
+        quota_query_round_trip(input);
     } else {
         read_all(notify_reader(input), input, [&](const received_notify& change) {
             ENSURE(within(change.name_utf16, input) and utf8_of(change.name_utf16).has_value());
@@ -149,7 +175,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (which < lists_begin) {
         structures[which](input);
     } else if (which < directories_begin) {
-        lists(input, (which - lists_begin) % 5);
+        lists(input, (which - lists_begin) % 7);
     } else {
         directory_list(input, file_information_class(which - directories_begin));
     }

@@ -35,6 +35,8 @@ public:
     [[nodiscard]] const volume_features& features() const noexcept override { return underlying_.features(); }
     [[nodiscard]] const volume_identity& identity() const noexcept override { return identity_; }
     [[nodiscard]] result<volume_space> space() noexcept override { return underlying_.space(); }
+    /// Returns those of the underlying volume, with the rights of the process.
+    [[nodiscard]] volume_quotas* quotas() noexcept override { return underlying_.quotas(); }
     [[nodiscard]] result<node_ptr> find(std::string_view path, follow_links links) noexcept override;
     [[nodiscard]] result<found_node> find_with_status(std::string_view path, follow_links links,
                                                       data_access soon, name_match match) noexcept override;

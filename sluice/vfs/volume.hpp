@@ -4,6 +4,7 @@
 #include "sluice/vfs/domain/fs_domain.hpp"
 #include "sluice/vfs/node.hpp"
 #include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/volume_quotas.hpp"
 
 namespace sluice::vfs {
 
@@ -126,6 +127,10 @@ public:
     /// Sets the loops on which nodes will be used, beginning with the one that the volume was
     /// created with. Called before any of them is used. They outlive the volume.
     virtual void serve_on(std::span<io::io_multiplexer* const>) {}
+
+    /// Returns the quotas of the volume's users; null if the volume has none, or does not offer
+    /// them. They live as long as the volume.
+    [[nodiscard]] virtual volume_quotas* quotas() noexcept { return nullptr; }
 
     /// Returns the feed of changes to names and files; null if the volume has none.
     [[nodiscard]] virtual change_feed* changes() noexcept { return nullptr; }

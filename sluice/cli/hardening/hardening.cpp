@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/cli/fat/image/image.hpp"
 #include "sluice/cli/fat/image/image_stack.hpp"
 #include "sluice/cli/hardening/memory_protection.hpp"
@@ -58,11 +59,12 @@ void server_hardening::apply(const serve_options& options, const std::string& co
         measures_.push_back({.name = name, .inactive_because = why});
     };
     if (not options.confines) {
+        if (options.impersonate) ENSURE(obey_limits_of_accounts(), "a process may drop its own capabilities");
         skip("hardening", "--no-confinement was given");
         return;
     }
     measures_.push_back(protect_memory());
-    measures_.push_back(drop_privileges(options.impersonate));
+    measures_.push_back(drop_privileges({.impersonates = options.impersonate, .has_quotas = options.quotas}));
     if (options.impersonate) {
         measures_.push_back(filter_system_calls());
         // Account databases of the system may be anywhere, and the permissions of each user apply.

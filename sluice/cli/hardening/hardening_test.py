@@ -263,8 +263,18 @@ class Hardened(unittest.TestCase):
     def test_impersonation_keeps_the_privileges_that_it_needs(self):
         self.start("--impersonate")
         self.assertIn("--impersonate needs", self.text())
-        self.assertEqual(int(self.status("CapEff"), 16) & ~(KEPT | 1 << 6 | 1 << 7), 0)
+        # Not SYS_RESOURCE: the kernel would ignore the quotas of the accounts.
+        self.assertEqual(int(self.status("CapEff"), 16) & ~(KEPT & ~(1 << 24) | 1 << 6 | 1 << 7), 0)
         self.assertEqual(self.status("Seccomp"), "2")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_impersonation_obeys_quotas_without_confinement(self):
+        self.start("--impersonate", "--no-confinement")
+        self.assertEqual(int(self.status("CapEff"), 16) & 1 << 24, 0)
+
+    def test_quotas_keep_one_more_privilege(self):
+        self.start("--quotas")
+        self.assertEqual(int(self.status("CapEff"), 16) & ~(KEPT | 1 << 21), 0)
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
     def test_an_ordinary_account_can_serve(self):

@@ -14,19 +14,22 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::array kept_always{CAP_CHOWN,  CAP_DAC_OVERRIDE,     CAP_DAC_READ_SEARCH, CAP_FOWNER,
-                                 CAP_FSETID, CAP_NET_BIND_SERVICE, CAP_IPC_LOCK,        CAP_SYS_RESOURCE};
+                                 CAP_FSETID, CAP_NET_BIND_SERVICE, CAP_IPC_LOCK};
 constexpr std::array kept_to_impersonate{CAP_SETUID, CAP_SETGID};
+constexpr std::array kept_otherwise{CAP_SYS_RESOURCE};
 
 // The kernel refuses numbers that it does not know; no kernel has more.
 constexpr int capabilities_max = 64;
 
-[[nodiscard]] std::uint64_t kept(bool impersonates) noexcept {
+[[nodiscard]] std::uint64_t kept(const needed_privileges& needed) noexcept {
     std::uint64_t set = 0;
-    for (const int each : kept_always)
-        set |= std::uint64_t{1} << each;
-    if (impersonates)
-        for (const int each : kept_to_impersonate)
+    const auto add = [&](const auto& capabilities) {
+        for (const int each : capabilities)
             set |= std::uint64_t{1} << each;
+    };
+    add(kept_always);
+    needed.impersonates ? add(kept_to_impersonate) : add(kept_otherwise);
+    if (needed.has_quotas) set |= std::uint64_t{1} << CAP_SYS_ADMIN;
     return set;
 }
 
@@ -52,9 +55,13 @@ void drop_bounding_set(std::uint64_t keep) noexcept {
 
 }  // namespace
 
-hardening_measure drop_privileges(bool impersonates) noexcept {
+bool obey_limits_of_accounts() noexcept {
+    return limit_capabilities(~(std::uint64_t{1} << CAP_SYS_RESOURCE));
+}
+
+hardening_measure drop_privileges(const needed_privileges& needed) noexcept {
     hardening_measure made{.name = "no unused privileges"};
-    const std::uint64_t keep = kept(impersonates);
+    const std::uint64_t keep = kept(needed);
     drop_bounding_set(keep);
     (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     if (not limit_capabilities(keep) or ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
@@ -241,7 +242,14 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
 // Returns the Unix account, with its groups, that the user's file operations run as. It is never
 // root: a password must not open every file of the machine.
 [[nodiscard]] std::optional<vfs::unix_account> unix_account_of(const std::string& user) {
-    const passwd* const account = getpwnam(user.c_str());
+    constexpr std::size_t entry_bytes_max = 1U << 20;
+    // Several threads ask at once.
+    passwd entry{};
+    passwd* account = nullptr;
+    std::vector<char> room(1U << 14);
+    while (getpwnam_r(user.c_str(), &entry, room.data(), room.size(), &account) == ERANGE and
+           room.size() < entry_bytes_max)
+        room.resize(2 * room.size());
     if (account == nullptr or account->pw_uid == 0) return std::nullopt;
     vfs::unix_account found{.user_id = account->pw_uid, .group_id = account->pw_gid};
     int count = 0;

@@ -67,6 +67,11 @@ void add_access_options(command_syntax command, serve_options& options) {
                   "server]")
         .group(heading);
     command
+        .add_flag("--quotas", options.quotas,
+                  "let clients query quotas of the file systems, and administrators set them; as root, keeps "
+                  "CAP_SYS_ADMIN")
+        .group(heading);
+    command
         .add_option("--session-lifetime", options.session_lifetime,
                     "require clients to authenticate again after MINUTES; 0 means never [default: 0]")
         .value_name("MINUTES")

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string_view>
 
+#include "sluice/cli/byte_size.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/serve/share_snapshots.hpp"
 
@@ -110,6 +111,12 @@ private:
     std::vector<std::string> known_;
 };
 
+void read_size_limit(table_reader& reader, share_options& share) {
+    std::string text;
+    reader.take("size-limit", text, validate_size_limit);
+    if (not text.empty()) share.size_limit = parse_size(text).value_or(0);
+}
+
 // A share that refers to other servers has no files, so settings about files have no meaning.
 void check_referral(table_reader& reader, const toml::table& table, const share_options& share) {
     if (share.path.empty() and share.referral.empty() and reader.find("referral") == nullptr)
@@ -125,8 +132,9 @@ void check_referral(table_reader& reader, const toml::table& table, const share_
         return reader.refuse(*node, fmt::format("invalid value for referral: {} targets; use 1 to {}",
                                                 share.referral.size(), referral_targets_max));
     if (share.name.empty()) return reader.refuse(*node, "missing setting name, which a referral needs");
-    for (const std::string_view key : {"read-only", "hide-unreadable", "read-only-user", "auditor", "offload",
-                                       "short-names", "overlay", "journal", "code-page", "time-zone"})
+    for (const std::string_view key :
+         {"size-limit", "read-only", "hide-unreadable", "read-only-user", "auditor", "offload", "short-names",
+          "overlay", "journal", "code-page", "time-zone"})
         if (const toml::node* const of_files = table.get(key))
             reader.refuse(*of_files,
                           fmt::format("'{}' does not apply to a share with a referral; remove it", key));
@@ -138,6 +146,7 @@ void check_referral(table_reader& reader, const toml::table& table, const share_
     reader.take("path", share.path);
     reader.take("referral", share.referral, validate_referral);
     reader.take("comment", share.comment);
+    read_size_limit(reader, share);
     reader.take("read-only", share.read_only);
     reader.take("encrypt", share.encrypt);
     reader.take("hidden", share.hidden);
@@ -198,6 +207,7 @@ constexpr const char* not_a_table = "invalid share: write each one as a table [[
     read_signing_algorithms(reader, options);
     reader.take("guest", options.guest);
     reader.take("impersonate", options.impersonate);
+    reader.take("quotas", options.quotas);
     reader.take("confine-to", options.confine_to);
     bool no_confinement = not options.confines;
     reader.take("no-confinement", no_confinement);

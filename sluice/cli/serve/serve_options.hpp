@@ -15,6 +15,7 @@ struct share_options {
     std::string path;                   // empty for a referral
     std::vector<std::string> referral;  // shares of other servers, in place of a path
     std::string comment;
+    std::uint64_t size_limit = 0;  // bytes that clients see as the size of the volume; 0: the real ones
     bool read_only = false;
     bool encrypt = false;
     bool hidden = false;
@@ -58,6 +59,7 @@ struct serve_options {
     std::vector<std::string> signing_algorithms;
     bool guest = false;
     bool impersonate = false;
+    bool quotas = false;
     bool offload = false;     // for all directories
     std::string short_names;  // for all directories: "on" or "off"; empty: off
     // For all directories: a pattern, relative to each if there are several; empty: none.

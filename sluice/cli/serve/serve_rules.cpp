@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/cli/byte_size.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
 #include "sluice/cli/status/observers.hpp"
 #include "sluice/cli/user_names.hpp"
@@ -25,6 +26,7 @@ constexpr std::size_t netbios_name_max = 15;
     return (c >= 'a' and c <= 'z') or (c >= 'A' and c <= 'Z') or (c >= '0' and c <= '9') or c == '-';
 }
 
+constexpr std::uint64_t size_limit_min = 1U << 20;
 constexpr std::size_t referral_bytes_max = 1024;
 constexpr std::size_t referral_part_bytes_max = 255;
 static_assert(2 * referral_bytes_max <= smb::wire::dfs_path_bytes_max and
@@ -40,6 +42,11 @@ static_assert(2 * referral_bytes_max <= smb::wire::dfs_path_bytes_max and
 }
 
 }  // namespace
+
+std::string validate_size_limit(const std::string& text) {
+    if (std::string rule = validate_size(text); not rule.empty()) return rule;
+    return parse_size(text).value_or(0) < size_limit_min ? "use at least 1M" : "";
+}
 
 std::string referral_path(std::string target) {
     std::ranges::replace(target, '/', '\\');

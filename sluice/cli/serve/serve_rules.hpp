@@ -37,6 +37,9 @@ namespace sluice::cli {
 [[nodiscard]] std::expected<std::vector<smb::wire::signing_algorithm>, std::string> signing_algorithms_of(
     const std::vector<std::string>& texts);
 
+/// For the setting size-limit: the form of parse_size(), and enough for a file.
+[[nodiscard]] std::string validate_size_limit(const std::string& text);
+
 /// The largest number of targets of a share that refers to other servers.
 inline constexpr std::size_t referral_targets_max = 16;
 

@@ -38,6 +38,7 @@ namespace {
     configuration.comment = share.comment;
     configuration.source = share.referral.empty() ? share.path + text_of(share.image) : referral_text(share);
     std::ranges::transform(share.referral, std::back_inserter(configuration.referral), referral_path);
+    configuration.size_limit_bytes = share.size_limit;
     configuration.is_read_only = read_only;
     configuration.is_hidden = share.hidden or share.name.ends_with('$');
     configuration.hides_unreadable = share.hide_unreadable and share.referral.empty();
@@ -79,6 +80,7 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
             .read_only = share.read_only or options.read_only,
             .offloads = share.offloads or options.offload,
             .short_names = (share.short_names.empty() ? options.short_names : share.short_names) == "on",
+            .quotas = options.quotas,
             .streams_root = streams.path,
             .volume = {},
             .pattern = snapshot_pattern_of(options, share)};
@@ -146,6 +148,7 @@ share_opener::volume_result share_opener::open_directory(const served& wanted) {
     auto opened = vfs::host_volume::open(from_.loop, share.path,
                                          {.read_only = wanted.read_only,
                                           .short_names = wanted.short_names,
+                                          .offers_quotas = wanted.quotas,
                                           .streams_root = wanted.streams_root,
                                           .domains = &from_.domains.table(),
                                           .offload_always = wanted.offloads});
@@ -205,7 +208,7 @@ std::shared_ptr<vfs::volume> share_opener::keep(served& one, const std::string& 
     const bool is_same_root = volume != nullptr and (not one.root or one.root == now->root);
     const bool is_complete = is_same_root and now->read_only == one.read_only and
                              now->offloads == one.offloads and now->short_names == one.short_names and
-                             now->streams_root == one.streams_root;
+                             now->quotas == one.quotas and now->streams_root == one.streams_root;
     if (not is_complete) done.needed.push_back(awaited);
     share_options reported = one.share;
     reported.path = awaited;
@@ -215,6 +218,7 @@ std::shared_ptr<vfs::volume> share_opener::keep(served& one, const std::string& 
     one.read_only = now->read_only;
     one.offloads = now->offloads;
     one.short_names = now->short_names;
+    one.quotas = now->quotas;
     one.streams_root = now->streams_root;
     return volume;
 }

@@ -12,6 +12,7 @@
 #include "sluice/vfs/host/host_compression.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_node.hpp"
+#include "sluice/vfs/host/host_quotas.hpp"
 #include "sluice/vfs/host/stream/stream_store.hpp"
 #include "sluice/vfs/host/stream/stream_store_rules.hpp"
 #include "sluice/vfs/path.hpp"
@@ -162,6 +163,7 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
             return failure(set.error());
     }
     opened->describe(*volume_status);
+    if (options.offers_quotas) opened->quotas_ = std::make_unique<host_quotas>(opened->tree_->root());
     opened->identity_.serial = status->device * 0x9e37'79b9'7f4a'7c15ULL ^ status->inode;
     opened->identity_.created = time_of(status->born.value_or(status->modified));
     opened->identity_.acts_as = present_user();

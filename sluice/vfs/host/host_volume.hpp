@@ -59,6 +59,7 @@ public:
     /// Returns the feed of the changes that the kernel reports (inotify), by any process. Recursive
     /// watches are limited by limits::watched_directories_max and by fs.inotify.max_user_watches.
     [[nodiscard]] change_feed* changes() noexcept override;
+    [[nodiscard]] volume_quotas* quotas() noexcept override { return quotas_.get(); }
 
     /// Returns the reason why streams that do not fit into attributes cannot be used, as found when
     /// the volume was opened. Otherwise, and for a volume without any streams, std::nullopt.
@@ -79,6 +80,7 @@ private:
 
     std::unique_ptr<host_tree> tree_;
     std::unique_ptr<host_change_feed> feed_;
+    std::unique_ptr<volume_quotas> quotas_;  // null: not offered
     volume_features features_;
     volume_identity identity_;
     std::optional<error> stream_problem_;

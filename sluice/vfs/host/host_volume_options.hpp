@@ -17,6 +17,9 @@ struct host_volume_options {
     bool map_hidden_dot_files = false;
     // Files whose name has not the form of a short name have one, too.
     bool short_names = false;
+    // Offers the quotas of the file system. Those of other users than that of the process need
+    // CAP_SYS_ADMIN.
+    bool offers_quotas = false;
     // For new files and directories, less the umask of the process, or as a default ACL of their
     // directory restricts them. Others may never write, even with a umask of 0.
     std::uint16_t file_permission_bits = 0664;

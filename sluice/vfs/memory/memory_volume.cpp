@@ -36,6 +36,12 @@ void memory_volume::emulate_block_sharing() noexcept {
     features_.has_block_sharing = true;
 }
 
+memory_quotas& memory_volume::offer_quotas(std::uint32_t acts_as) {
+    quotas_ = std::make_unique<memory_quotas>();
+    identity_.acts_as = acting_user{.id = acts_as};
+    return *quotas_;
+}
+
 result<volume_space> memory_volume::space() noexcept {
     const std::scoped_lock guard(tree_->mutex);
     const std::uint64_t left = tree_->room.pages_left * memory_content::page_bytes;

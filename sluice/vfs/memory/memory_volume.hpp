@@ -2,6 +2,7 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/vfs/memory/memory_quotas.hpp"
 #include "sluice/vfs/memory/memory_volume_options.hpp"
 #include "sluice/vfs/volume.hpp"
 
@@ -29,11 +30,14 @@ public:
                                           const creation_request& wanted) noexcept override;
     void serve_on(std::span<io::io_multiplexer* const> loops) override;
     [[nodiscard]] change_feed* changes() noexcept override;
+    [[nodiscard]] volume_quotas* quotas() noexcept override { return quotas_.get(); }
 
     /// Sets the faults to simulate from now on.
     void set_faults(const memory_faults& faults) noexcept;
     /// Sets memory_volume_options::emulates_block_sharing. Only before the volume is in use.
     void emulate_block_sharing() noexcept;
+    /// Offers quotas, and acts as a host user with this number. Only before the volume is in use.
+    memory_quotas& offer_quotas(std::uint32_t acts_as);
     /// Reports that files have no named streams. Only before the volume is in use.
     void omit_streams() noexcept { features_.has_streams = false; }
 
@@ -41,6 +45,7 @@ private:
     std::unique_ptr<memory_tree> tree_;
     volume_features features_;
     volume_identity identity_;
+    std::unique_ptr<memory_quotas> quotas_;  // null: not offered
 };
 
 }  // namespace sluice::vfs

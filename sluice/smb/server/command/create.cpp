@@ -259,6 +259,11 @@ using begun = std::expected<replay_table::outcome, nt_status>;
     return r.host().replays.find_or_begin(which, wire::has(r.header().flags, wire::header_flags::replay));
 }
 
+[[nodiscard]] bool names_quota_file(const wire::create_args& args) {
+    const auto name = wire::utf8_of(args.name);
+    return name and is_quota_file_name(*name);
+}
+
 }  // namespace
 
 io::task<nt_status> serve_create(request& r) {
@@ -278,7 +283,9 @@ io::task<nt_status> serve_create(request& r) {
         co_return co_await std::move(running);
     }
     if (const nt_status refused = check(r, *args); refused != nt_status::success) co_return refused;
-    auto name = parse_file_name(args->name, r.host().opens.memory(r.connection().home().number));
+    const bool is_about_quotas = r.tree->volume().quotas() != nullptr and names_quota_file(*args);
+    auto name = parse_file_name(is_about_quotas ? bytes_view() : args->name,
+                                r.host().opens.memory(r.connection().home().number));
     if (not name) co_return name.error();
     const auto when = asked_time(*r.tree->target, args->contexts, *name);
     if (not when) co_return when.error();

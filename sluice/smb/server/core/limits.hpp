@@ -144,6 +144,9 @@ inline constexpr std::chrono::milliseconds break_resend_delay{1500};
 /// How long a durable open is kept without its client if the client requests no time.
 inline constexpr std::chrono::seconds durable_timeout_default{60};
 inline constexpr std::chrono::seconds durable_timeout_max{300};
+/// How many users a query or change of quotas may name, and how many a list of them has at most.
+inline constexpr std::size_t quota_users_max = 64;
+inline constexpr std::size_t quota_list_entries_max = 256;
 /// How long a client may use a referral to another server before it asks for a new one.
 inline constexpr std::chrono::seconds referral_time_to_live{300};
 

@@ -13,7 +13,7 @@ using wire::nt_status;
 namespace {
 
 constexpr std::string_view not_in_components = "\"*/<>?|";
-// The file that quotas are queried by. No volume here has any.
+// The file of NTFS that quotas are queried by.
 constexpr std::string_view quota_file = "$Extend\\$Quota:$Q:$INDEX_ALLOCATION";
 
 [[nodiscard]] bool has_forbidden(std::string_view text) noexcept {
@@ -98,11 +98,15 @@ std::expected<file_name, nt_status> parse_file_name(bytes_view utf16, std::pmr::
     return parse_file_name_text(text, memory);
 }
 
+bool is_quota_file_name(std::string_view text) noexcept {
+    return equal_ignoring_case(text, quota_file);
+}
+
 std::expected<file_name, nt_status> parse_file_name_text(std::string_view text,
                                                          std::pmr::memory_resource& memory) {
     std::string_view rest = text;
     if (rest.starts_with('\\')) return std::unexpected(nt_status::invalid_parameter);
-    if (equal_ignoring_case(text, quota_file)) return std::unexpected(nt_status::object_path_not_found);
+    if (is_quota_file_name(text)) return std::unexpected(nt_status::object_path_not_found);
     file_name name{.path = std::pmr::string(&memory), .stream = {}};
     name.path.reserve(rest.size());
     if (const std::size_t colon = rest.find(':'); colon != std::string_view::npos) {

@@ -22,6 +22,10 @@ struct file_name {
     [[nodiscard]] bool is_root() const noexcept { return path.empty() and stream.empty(); }
 };
 
+/// Returns whether a name is that of the file of NTFS through which clients query and set quotas.
+/// For a volume with quotas, CREATE opens the root in its place.
+[[nodiscard]] bool is_quota_file_name(std::string_view text) noexcept;
+
 /// Parses the name of a CREATE, or the target of a rename or link. `utf16` is relative to the
 /// share. Removes the components "." and "..". Errors: INVALID_PARAMETER (a leading separator, half
 /// a character, ".." as the second component, $INDEX_ALLOCATION after the name of a stream),

@@ -282,6 +282,10 @@ public:
     // The key that its client uses for the lease of its directory.
     std::optional<wire::lease_key> parent_key;
 
+    /// The number of the host user at which its list of quotas continues. Atomic; relaxed, because
+    /// it orders nothing: two requests at once have no order.
+    std::atomic<std::uint64_t> next_quota{0};
+
 private:
     friend class open_table;
 

@@ -242,6 +242,10 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
                   seconds(limits::durable_timeout_default), "s"});
     to.push_back({"durable_timeout_max", group, "longest time that a client can ask for",
                   seconds(limits::durable_timeout_max), "s"});
+    to.push_back({"quota_users_max", group, "users that a query or change of quotas can name",
+                  limits::quota_users_max});
+    to.push_back({"quota_list_entries_max", group, "users in one part of the list of quotas",
+                  limits::quota_list_entries_max});
     to.push_back({"referral_time_to_live", group, "time that a client may cache a referral to other servers",
                   seconds(limits::referral_time_to_live), "s"});
     to.push_back({"path_units_max", group, "a path", limits::path_units_max, "UTF-16 units"});

@@ -32,6 +32,7 @@ struct share_configuration {
     // In place of a volume: the shares of other servers that clients are referred to, as
     // \\server\share\path with one leading backslash; the preferred one first.
     std::vector<std::string> referral{};
+    std::uint64_t size_limit_bytes = 0;  // that clients see; 0: that of the volume
     bool is_read_only = false;
     bool is_hidden = false;  // not in lists
     // Listings omit what their user may not read (access-based enumeration).
@@ -46,10 +47,10 @@ struct share_configuration {
     [[nodiscard]] bool is_same_as(const share_configuration& other) const {
         return volume == other.volume and snapshots == other.snapshots and name == other.name and
                comment == other.comment and source == other.source and referral == other.referral and
-               is_read_only == other.is_read_only and is_hidden == other.is_hidden and
-               hides_unreadable == other.hides_unreadable and encryption == other.encryption and
-               users == other.users and read_only_users == other.read_only_users and
-               auditors == other.auditors;
+               size_limit_bytes == other.size_limit_bytes and is_read_only == other.is_read_only and
+               is_hidden == other.is_hidden and hides_unreadable == other.hides_unreadable and
+               encryption == other.encryption and users == other.users and
+               read_only_users == other.read_only_users and auditors == other.auditors;
     }
 };
 

@@ -111,6 +111,9 @@ struct fs_attribute_information {
 /// FileFsControlInformation, [MS-FSCC] 2.5: quotas and indexing. The defaults mean "no quota".
 struct fs_control_information {
     static constexpr std::uint64_t unlimited = ~0ULL;
+    // Flags.
+    static constexpr std::uint32_t quota_tracked = 0x1;
+    static constexpr std::uint32_t quota_enforced = 0x2;
 
     std::uint64_t free_space_start_filtering = 0;
     std::uint64_t free_space_threshold = 0;

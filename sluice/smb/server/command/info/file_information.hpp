@@ -56,11 +56,17 @@ struct file_facts {
 [[nodiscard]] std::expected<information, wire::nt_status> pipe_information(const open& one,
                                                                            const wire::query_info_args& args,
                                                                            mutable_bytes room);
-/// The facts about a volume that a class of [MS-FSCC] 2.5 needs: its space, or nothing. Errors:
-/// those of volume::space. Blocks: for the file system. Thread safety: any thread.
-using volume_facts = std::optional<vfs::volume_space>;
+/// The facts about a volume that a class of [MS-FSCC] 2.5 needs: its space, the state of its
+/// quotas, or nothing.
+struct volume_facts {
+    std::optional<vfs::volume_space> space{};
+    vfs::quota_state quotas{};
+};
+/// Asks for the facts that a class needs. The space is that of a user with a quota, on a volume of
+/// at most `size_limit_bytes`, if that is not 0. Errors: those of volume::space. Blocks: for the
+/// file system. Thread safety: any thread.
 [[nodiscard]] std::expected<volume_facts, wire::nt_status> ask_volume(
-    vfs::volume& volume, wire::filesystem_information_class what) noexcept;
+    vfs::volume& volume, wire::filesystem_information_class what, std::uint64_t size_limit_bytes) noexcept;
 /// A class of [MS-FSCC] 2.5 for the volume a file is on, of which `known` was asked.
 [[nodiscard]] std::expected<information, wire::nt_status> volume_information(
     const request& r, const wire::query_info_args& args, const volume_facts& known, mutable_bytes room);

@@ -4,6 +4,7 @@
 
 #include "sluice/smb/server/command/command.hpp"
 #include "sluice/smb/server/command/info/file_information.hpp"
+#include "sluice/smb/server/command/info/quota_handlers.hpp"
 #include "sluice/smb/server/metadata/authorisation.hpp"
 #include "sluice/smb/server/metadata/default_security.hpp"
 #include "sluice/smb/server/metadata/file_times.hpp"
@@ -81,7 +82,8 @@ template <class Write>
     if (not r.tree->target->has_volume()) co_return nt_status::invalid_info_class;
     const auto what = wire::filesystem_information_class(args.information_class);
     vfs::volume& volume = r.files().volume();
-    const auto known = co_await r.call(volume.domain(), [&] { return ask_volume(volume, what); });
+    const std::uint64_t size_limit = r.tree->target->configuration().size_limit_bytes;
+    const auto known = co_await r.call(volume.domain(), [&] { return ask_volume(volume, what, size_limit); });
     if (not known) co_return known.error();
     co_return reply_with_information(
         r, args, [&](mutable_bytes room) { return volume_information(r, args, *known, room); });
@@ -142,8 +144,10 @@ io::task<nt_status> serve_query_info(request& r) {
             io::task<nt_status> querying = query_security(r, *one, *args);
             co_return co_await std::move(querying);
         }
-        case wire::info_type::quota:
-            co_return nt_status::not_supported;  // no volume here keeps quotas
+        case wire::info_type::quota: {
+            io::task<nt_status> querying = query_quotas(r, *one, *args);
+            co_return co_await std::move(querying);
+        }
         default:
             co_return nt_status::invalid_parameter;
     }

@@ -1,6 +1,7 @@
 #include "sluice/smb/wire/file/set_info.hpp"
 
 #include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/command/info/quota_handlers.hpp"
 #include "sluice/smb/server/command/info/set_info_handlers.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
@@ -244,10 +245,12 @@ io::task<nt_status> serve_set_info(request& r) {
         status = co_await std::move(change_task);
     } else if (args->type == wire::info_type::file_system) {
         status = change_volume(*args);
-    } else if (args->type > wire::info_type::quota) {
-        status = nt_status::invalid_parameter;
+    } else if (args->type == wire::info_type::quota and not one->is_pipe()) {
+        io::task<nt_status> change_task = set_quotas(r, *args);
+        status = co_await std::move(change_task);
     } else {
-        status = nt_status::not_supported;  // the administrator sets quotas
+        status =
+            args->type > wire::info_type::quota ? nt_status::invalid_parameter : nt_status::not_supported;
     }
     if (status != nt_status::success) co_return status;
     byte_writer* const body = r.begin_reply(8);

@@ -33,7 +33,8 @@ template <class Information>
                        .fixed_bytes = fixed_bytes == 0 ? bytes->size() : fixed_bytes};
 }
 
-[[nodiscard]] filesystem_attributes attributes_of(const vfs::volume_features& features) noexcept {
+[[nodiscard]] filesystem_attributes attributes_of(const vfs::volume_features& features,
+                                                  const vfs::quota_state& quotas) noexcept {
     auto found = filesystem_attributes::case_preserved_names | filesystem_attributes::unicode_on_disk |
                  filesystem_attributes::object_ids;
     const auto add = [&](bool has, filesystem_attributes what) {
@@ -48,7 +49,15 @@ template <class Information>
     add(features.has_sparse_files, filesystem_attributes::sparse_files);
     add(features.has_block_sharing, filesystem_attributes::block_refcounting);
     add(features.has_compression, filesystem_attributes::file_compression);
+    add(quotas.is_counted, filesystem_attributes::volume_quotas);
     return found;
+}
+
+// A host has no limits for users in general.
+[[nodiscard]] std::uint32_t control_flags_of(const vfs::quota_state& quotas) noexcept {
+    ENSURE(quotas.is_counted or not quotas.is_enforced, "quotas that are enforced are counted");
+    if (quotas.is_enforced) return wire::fs_control_information::quota_enforced;
+    return quotas.is_counted ? wire::fs_control_information::quota_tracked : 0U;
 }
 
 [[nodiscard]] answer size_of(const vfs::volume_space& space, bool is_full, mutable_bytes room) {
@@ -76,19 +85,48 @@ template <class Information>
                                                .effective_physical_bytes_for_atomicity = space.block_bytes});
 }
 
+// A volume is as large as the quota of its user, and has as much room as that leaves ([MS-FSA]
+// 2.1.5.13.8).
+void apply_quota(vfs::volume& volume, vfs::volume_space& space) noexcept {
+    vfs::volume_quotas* const quotas = volume.quotas();
+    const auto& acts_as = volume.identity().acts_as;
+    if (quotas == nullptr or not acts_as or not quotas->state().is_enforced) return;
+    const result<vfs::user_quota> its = quotas->of(acts_as->id);
+    if (not its) return;
+    const auto& limit = its->hard_limit_bytes ? its->hard_limit_bytes : its->soft_limit_bytes;
+    if (not limit) return;
+    space.total_bytes = std::min(space.total_bytes, *limit);
+    space.available_bytes = std::min(space.available_bytes, *limit - std::min(*limit, its->used_bytes));
+}
+
+// Other data on the file system are not counted, because they do not belong to the share.
+void apply_size_limit(std::uint64_t limit, vfs::volume_space& space) noexcept {
+    if (limit == 0) return;
+    space.total_bytes = std::min(space.total_bytes, limit);
+    space.free_bytes = std::min(space.free_bytes, limit);
+    space.available_bytes = std::min(space.available_bytes, limit);
+}
+
 }  // namespace
 
 std::expected<volume_facts, nt_status> ask_volume(vfs::volume& volume,
-                                                  wire::filesystem_information_class what) noexcept {
+                                                  wire::filesystem_information_class what,
+                                                  std::uint64_t size_limit_bytes) noexcept {
     using what_kind = wire::filesystem_information_class;
+    volume_facts known;
+    const bool needs_state = what == what_kind::attribute or what == what_kind::control;
+    if (needs_state and volume.quotas() != nullptr) known.quotas = volume.quotas()->state();
     const bool needs_space =
         what == what_kind::size or what == what_kind::full_size or what == what_kind::sector_size;
-    if (not needs_space) return volume_facts{};
+    if (not needs_space) return known;
     result<vfs::volume_space> space = volume.space();
     if (not space) return std::unexpected(status_of(space.error()));
     // A file system in user space may report any size, also 0.
     space->block_bytes = std::max(space->block_bytes, space->sector_bytes);
-    return *space;
+    apply_quota(volume, *space);
+    apply_size_limit(size_limit_bytes, *space);
+    known.space = *space;
+    return known;
 }
 
 answer volume_information(const request& r, const wire::query_info_args& args, const volume_facts& known,
@@ -103,9 +141,9 @@ answer volume_information(const request& r, const wire::query_info_args& args, c
                                .label = volume.identity().label},
                            volume_fixed_bytes);
         case wire::filesystem_information_class::size:
-            return size_of(*known, false, room);
+            return size_of(*known.space, false, room);
         case wire::filesystem_information_class::full_size:
-            return size_of(*known, true, room);
+            return size_of(*known.space, true, room);
         case wire::filesystem_information_class::device: {
             wire::fs_device_information device;
             if (volume.features().is_read_only)
@@ -115,18 +153,19 @@ answer volume_information(const request& r, const wire::query_info_args& args, c
         case wire::filesystem_information_class::attribute:
             // Programs that judge by the name of the file system know no other
             // with streams and ACLs.
-            return encoded(room,
-                           wire::fs_attribute_information{.attributes = attributes_of(volume.features()),
-                                                          .name_units_max = volume.features().name_units_max,
-                                                          .filesystem_name = "NTFS"},
-                           attribute_fixed_bytes);
+            return encoded(
+                room,
+                wire::fs_attribute_information{.attributes = attributes_of(volume.features(), known.quotas),
+                                               .name_units_max = volume.features().name_units_max,
+                                               .filesystem_name = "NTFS"},
+                attribute_fixed_bytes);
         case wire::filesystem_information_class::control:
-            return encoded(room, wire::fs_control_information{});
+            return encoded(room, wire::fs_control_information{.flags = control_flags_of(known.quotas)});
         case wire::filesystem_information_class::object_id:
             return encoded(room,
                            wire::fs_object_id_information{.object_id = object_id_of(volume.identity())});
         case wire::filesystem_information_class::sector_size:
-            return sectors_of(*known, room);
+            return sectors_of(*known.space, room);
         default:
             return std::unexpected(nt_status::invalid_info_class);
     }

@@ -42,11 +42,13 @@ namespace {
 io::task<nt_status> get_ntfs_volume_data(control& c) {
     if (c.args.output_bytes_max < wire::ntfs_volume_data_bytes) co_return nt_status::buffer_too_small;
     vfs::volume& volume = c.r.files().volume();
-    const auto known = co_await c.r.call(
-        volume.domain(), [&] { return ask_volume(volume, wire::filesystem_information_class::full_size); });
+    const std::uint64_t size_limit = c.r.tree->target->configuration().size_limit_bytes;
+    const auto known = co_await c.r.call(volume.domain(), [&] {
+        return ask_volume(volume, wire::filesystem_information_class::full_size, size_limit);
+    });
     if (not known) co_return known.error();
-    ENSURE(known->has_value(), "the class of sizes needs the space of the volume");
-    const vfs::volume_space& space = **known;
+    ENSURE(known->space.has_value(), "the class of sizes needs the space of the volume");
+    const vfs::volume_space& space = *known->space;
     ENSURE(space.block_bytes >= space.sector_bytes, "a block consists of sectors");
     byte_writer* const output = c.begin_output(wire::ntfs_volume_data_bytes);
     if (output == nullptr) co_return nt_status::insufficient_resources;
