@@ -111,7 +111,7 @@ using listed = std::expected<std::vector<quota_information>, nt_status>;
     const quota_users users(r);
     const bool are_own =
         std::ranges::all_of(asked.users, [&](const wire::sid& each) { return users.is_own(each); });
-    if (not are_own and not r.host().administrators.contain(r.session->user))
+    if (not are_own and not r.host().administrators.contain(r.host().accounts(), r.session->user))
         co_return nt_status::access_denied;
     const listed found =
         co_await r.call(r.tree->volume().domain(), [&] { return quotas_of(quotas, users, asked.users); });
@@ -210,7 +210,7 @@ io::task<nt_status> query_quotas(request& r, open& one, const wire::query_info_a
     if (quotas == nullptr) co_return nt_status::not_supported;
     const auto asked = wire::decode_quota_query(args.input, limits::quota_users_max);
     if (not asked) co_return nt_status::invalid_parameter;
-    const bool is_administrator = r.host().administrators.contain(r.session->user);
+    const bool is_administrator = r.host().administrators.contain(r.host().accounts(), r.session->user);
     if (not asked->users.empty()) {
         io::task<nt_status> querying = query_named_quotas(r, *quotas, *asked, args.output_bytes_max);
         co_return co_await std::move(querying);
@@ -230,7 +230,7 @@ io::task<nt_status> set_quotas(request& r, const wire::set_info_args& args) noex
     const auto wanted = wire::decode_quotas(args.input, limits::quota_users_max);
     if (not wanted or wanted->empty()) co_return nt_status::invalid_parameter;
     const bool may_write = wire::has(r.tree->access_max, wire::access_mask::write_data);
-    if (not may_write or not r.host().administrators.contain(r.session->user))
+    if (not may_write or not r.host().administrators.contain(r.host().accounts(), r.session->user))
         co_return nt_status::access_denied;
     const quota_users users(r);
     co_return co_await r.call(volume.domain(), [&] { return apply(*quotas, users, *wanted); });
