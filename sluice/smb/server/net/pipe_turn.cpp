@@ -46,4 +46,13 @@ io::task<void> pipe_turn::finish() noexcept {
     }
 }
 
+io::task<nt_status> finish_earlier(request& than, named_pipe& at) noexcept {
+    change_turn turn(than, at.requests);
+    if (turn.is_taken()) co_return nt_status::success;
+    io::task<nt_status> waiting = turn.wait();
+    const nt_status outcome = co_await std::move(waiting);
+    ENSURE(outcome == nt_status::success or than.interrupted(), "only an interrupt ends a wait for a turn");
+    co_return outcome;
+}
+
 }  // namespace sluice::smb::server

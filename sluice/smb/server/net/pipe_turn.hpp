@@ -34,4 +34,10 @@ private:
     change_turn at_pipe_;
 };
 
+/// Waits until the requests that have arrived at a pipe before this one have been processed, in the
+/// same or an earlier message. For one that a client sends after them without waiting for their
+/// replies, such as a READ. Errors: the status of an interrupt. Suspends, unless the pipe is free.
+/// Allocates: the coroutine.
+[[nodiscard]] io::task<wire::nt_status> finish_earlier(request& than, named_pipe& at) noexcept;
+
 }  // namespace sluice::smb::server
