@@ -5,6 +5,7 @@
 
 #include "sluice/smb/server/core/limits.hpp"
 #include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/server_loop.hpp"
 
 namespace sluice::smb::server {
 
@@ -17,11 +18,12 @@ io::task<nt_status> pipe_turn::take() noexcept {
         if (refused != nt_status::success) co_return refused;
     }
     server_loop& home = by_.connection().home();
-    change_turn at_loop(by_, home.pipe_requests);
-    if (not at_loop.is_taken()) {
-        io::task<nt_status> waiting = at_loop.wait();
-        const nt_status refused = co_await std::move(waiting);
-        if (refused != nt_status::success) co_return refused;
+    one_shot_event<nt_status> granted(by_.loop());
+    const pipe_queue::place at_loop(home.pipe_requests, by_.session->admitted.client, granted);
+    if (not at_loop.is_granted()) {
+        io::task<nt_status> waiting = by_.wait(granted);
+        const nt_status outcome = co_await std::move(waiting);
+        if (not at_loop.is_granted()) co_return outcome;
     }
     if (home.last_pipe_turn == by_.loop().turn()) {
         io::task<void> others = later_turn(by_.loop());

@@ -6,8 +6,9 @@
 namespace sluice::smb::server {
 
 /// A request's turn at a pipe. The requests on a pipe are processed in order of arrival; and a loop
-/// processes one request on a pipe in each of its turns, also in order of arrival, so that it
-/// serves others between two calls of RPC services, each of which may take a few milliseconds.
+/// processes one request on a pipe in each of its turns, so that it serves others between two calls
+/// of RPC services, each of which may take a few milliseconds. The clients of a loop take turns at
+/// that (pipe_queue). No interim reply is sent, as for other turns: see change_turn.
 ///
 ///     pipe_turn turn(r, *file.pipe);
 ///     status = co_await turn.take();

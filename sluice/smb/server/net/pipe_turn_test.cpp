@@ -1,9 +1,13 @@
 #include "sluice/smb/server/net/pipe_turn.hpp"
 
-#include <optional>
+#include <algorithm>
+#include <string>
+#include <vector>
 
 #include "sluice/smb/server/command/command_testing.hpp"
 #include "sluice/smb/server/core/one_shot_event.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/net/server_loop.hpp"
 #include "sluice/smb/wire/rpc/rpc_share_enum.hpp"
 
 // Requests on named pipes while earlier ones are in progress.
@@ -26,8 +30,24 @@ private:
     server::fifo_lock::lock_request place_{granted_};
 };
 
+// A request on a pipe that the loop processes, until it ends.
+class request_of_loop {
+public:
+    request_of_loop(world& where, server::pipe_queue& at, const server::client_reference& by)
+        : granted_(*where.loop), place_(at, by, granted_) {
+        EXPECT_TRUE(place_.is_granted());
+    }
+
+private:
+    server::one_shot_event<nt_status> granted_;
+    server::pipe_queue::place place_;
+};
+
 class requests_on_pipes : public command_test {
 protected:
+    requests_on_pipes() { where_.admit(std::vector<std::string>{"u", "other"}); }
+
+    server::pipe_queue& queue_of_loop() { return server_of_test().context().loops().front()->pipe_requests; }
     std::shared_ptr<server::open> open_of(const wire::file_id& pipe) {
         return server_of_test().context().opens.find(pipe);
     }
@@ -91,14 +111,40 @@ TEST_F(requests_on_pipes, show_their_answers_to_a_peek_that_follows_them) {
     request_in_progress earlier(where_, *one->pipe);
     const std::uint64_t written = send_write(pipe);
     const std::uint64_t peeked = client().send(
-        command::ioctl, wire::ioctl_args{
-                            .code = wire::control_code::pipe_peek, .file = pipe, .output_bytes_max = 16});
+        command::ioctl,
+        wire::ioctl_args{.code = wire::control_code::pipe_peek, .file = pipe, .output_bytes_max = 16});
     EXPECT_FALSE(client().is_answered(peeked));
     earlier.end();
     EXPECT_EQ(outcome_of(written), nt_status::success);
     const auto said = client().answer_to(peeked);
     ASSERT_EQ(said.status(), nt_status::success);
     EXPECT_NE(output_of_control(said).take_at<le32>(4)->value(), 0U) << "bytes to read";
+}
+
+TEST_F(requests_on_pipes, let_users_take_turns) {
+    constexpr std::size_t many = 40;
+    compliant_client other(where_, 2);
+    ASSERT_EQ(other.log_on("other", "p"), nt_status::success);
+    ASSERT_EQ(other.connect_tree("IPC$"), nt_status::success);
+    const wire::file_id of_other = other.create("srvsvc").file;
+    client().credits_wanted = many + 10;
+    std::vector<wire::file_id> pipes{open_pipe()};
+    while (pipes.size() != many)
+        pipes.push_back(client().create("srvsvc").file);
+    std::vector<std::uint64_t> sent;
+    std::uint64_t written = 0;
+    {
+        const request_of_loop earlier(where_, queue_of_loop(), server_of_test().context().quotas.user("u"));
+        for (const wire::file_id& pipe : pipes)
+            sent.push_back(send_write(pipe));
+        written = other.send(command::write, wire::write_args{.file = of_other, .data = bind_});
+        EXPECT_FALSE(other.is_answered(written) or client().is_answered(sent.front()));
+    }
+    EXPECT_EQ(other.answer_to(written).status(), nt_status::success);
+    const auto has_answer = [&](const wire::file_id& pipe) { return open_of(pipe)->pipe->has_answer(); };
+    EXPECT_FALSE(std::ranges::all_of(pipes, has_answer)) << "the other user waits for a few only";
+    for (const std::uint64_t one : sent)
+        EXPECT_EQ(outcome_of(one), nt_status::success);
 }
 
 }  // namespace

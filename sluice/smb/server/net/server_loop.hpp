@@ -9,9 +9,9 @@
 #include "sluice/base/clock.hpp"
 #include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/server/core/cross_loop_post.hpp"
-#include "sluice/smb/server/core/fifo_lock.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/net/data_path.hpp"
+#include "sluice/smb/server/net/pipe_queue.hpp"
 
 namespace sluice::smb::server {
 
@@ -29,7 +29,7 @@ struct server_loop {
     data_path data;
     io::task_group connections;
     clock_source::steady_time enforce_buffer_limit_next{};  // see buffer_limit.cpp
-    fifo_lock pipe_requests;                                // for the next turn; see pipe_turn.hpp
+    pipe_queue pipe_requests;                               // for the next turn; see pipe_turn.hpp
     std::uint64_t last_pipe_turn = 0;                       // the last turn with one on a pipe
 
     /// Any thread.
