@@ -38,13 +38,14 @@ io::task<nt_status> pipe_turn::take() noexcept {
 io::task<void> pipe_turn::finish() noexcept {
     ENSURE(at_pipe_.is_taken(), "the request that has taken the turn finishes it");
     std::vector<pipe_work> work = at_.take_work();
-    std::size_t done = 0;
+    turn_budget& budget = by_.connection().home().pipe_ends;
     for (pipe_work& one : work) {
         ENSURE(one != nullptr, "work that a request has asked for can be done");
-        one();
-        if (++done % limits::pipe_ends_per_turn != 0 or done == work.size()) continue;
-        io::task<void> others = later_turn(by_.loop());
-        co_await within_work(std::move(others));
+        while (not budget.has_room(by_.loop().turn(), limits::pipe_ends_per_turn)) {
+            io::task<void> others = later_turn(by_.loop());
+            co_await within_work(std::move(others));
+        }
+        budget.spend(by_.loop().turn(), one());
     }
 }
 

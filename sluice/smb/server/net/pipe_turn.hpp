@@ -25,8 +25,9 @@ public:
     /// Waits for the turn. Errors: the status of an interrupt; then the request is not processed.
     /// Suspends, unless the pipe and the loop are free. Allocates: the coroutine.
     [[nodiscard]] io::task<wire::nt_status> take() noexcept;
-    /// Does the work that the request has asked for, of which the loop does a part in each turn.
-    /// No interrupt ends it. Suspends, if there is much. Allocates: the coroutine.
+    /// Does the work that the request has asked for. In each of its turns, the loop does at most
+    /// limits::pipe_ends_per_turn of such work, whichever requests have asked for it. No interrupt
+    /// ends it. Suspends, if there is much. Allocates: the coroutine.
     [[nodiscard]] io::task<void> finish() noexcept;
 
 private:

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sluice/base/buffer_pool.hpp"
@@ -14,6 +15,24 @@
 #include "sluice/smb/server/net/pipe_queue.hpp"
 
 namespace sluice::smb::server {
+
+/// The work of one kind that a loop has done in its present turn, which has a bound. Loop-owned.
+class turn_budget {
+public:
+    /// Returns whether less than `most` was spent in this turn.
+    [[nodiscard]] bool has_room(std::uint64_t turn, std::size_t most) const noexcept {
+        return turn_ != turn or spent_ < most;
+    }
+    void spend(std::uint64_t turn, std::size_t amount) noexcept {
+        if (std::exchange(turn_, turn) != turn) spent_ = 0;
+        spent_ += amount;
+        ENSURE(spent_ >= amount, "a turn does not do more than can be counted");
+    }
+
+private:
+    std::uint64_t turn_ = 0;
+    std::size_t spent_ = 0;
+};
 
 /// One of the loops a server runs on, with its own resources. A connection has its home on one, and
 /// all its coroutines stay there. Loop-owned: the loop's thread, except where a member says
@@ -31,6 +50,7 @@ struct server_loop {
     clock_source::steady_time enforce_buffer_limit_next{};  // see buffer_limit.cpp
     pipe_queue pipe_requests;                               // for the next turn; see pipe_turn.hpp
     std::uint64_t last_pipe_turn = 0;                       // the last turn with one on a pipe
+    turn_budget pipe_ends;                                  // limits::pipe_ends_per_turn
 
     /// Any thread.
     template <class What>

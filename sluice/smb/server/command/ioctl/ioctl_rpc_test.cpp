@@ -297,6 +297,40 @@ TEST_F(rpc_calls, end_many_sessions_in_parts_and_the_own_one_last) {
     EXPECT_NE(lines.back().find("user=boss"), std::string::npos);
 }
 
+TEST_F(rpc_calls, end_few_opens_in_each_turn_with_their_sessions) {
+    constexpr int sessions = 12;
+    constexpr std::size_t opens_of_each = 6;
+    log_on_boss();
+    compliant_client again(where_, 3);
+    ASSERT_EQ(again.log_on("boss", "p"), nt_status::success);
+    where_.admit(std::vector<std::string>{"u", "v", "boss"});
+    for (int i = 0; i != sessions; ++i) {
+        client().use_ids({});
+        ASSERT_EQ(client().log_on(i % 2 == 0 ? "u" : "v", "p"), nt_status::success);
+        ASSERT_EQ(client().connect_tree("files"), nt_status::success);
+        for (std::size_t j = 0; j != opens_of_each; ++j)
+            (void)open_for(wire::file_generic_read);
+    }
+    bound_pipe first(boss_, "srvsvc", wire::rpc_srvsvc_interface);
+    bound_pipe second(again, "srvsvc", wire::rpc_srvsvc_interface);
+    const auto& all = server_of_test().context().opens;
+    std::size_t before = all.size();
+    std::size_t most_in_turn = 0;
+    {
+        const each_turn counted(where_, [&] {
+            most_in_turn = std::max(most_in_turn, before - all.size());
+            before = all.size();
+        });
+        const std::uint64_t of_first = first.send(13, texts({"", "u"}));
+        const std::uint64_t of_second = second.send(13, texts({"", "v"}));
+        EXPECT_EQ(status_of_call(first.results_of(of_first)), wire::rpc_no_error);
+        EXPECT_EQ(status_of_call(second.results_of(of_second)), wire::rpc_no_error);
+    }
+    EXPECT_EQ(all.size(), 2U) << "the pipes of the administrator";
+    EXPECT_GT(most_in_turn, 0U);
+    EXPECT_LT(most_in_turn, server::limits::pipe_ends_per_turn + opens_of_each);
+}
+
 TEST_F(rpc_calls, end_each_session_once_if_several_name_it) {
     constexpr int sessions = 40;
     log_on_boss();
