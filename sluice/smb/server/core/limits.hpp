@@ -115,7 +115,9 @@ inline constexpr std::size_t pipe_elements_max = 1000;
 /// Objects that the client of one pipe has open.
 inline constexpr std::size_t pipe_handles_max = 64;
 /// Entries and bytes of one part of a list; and the sessions or opens that one call examines, and
-/// the paths of opens that it determines.
+/// the paths of opens that it determines. To find those opens, it goes through the numbers of all
+/// (open_table::ends_after). A list of users that have logged on, and a call that ends sessions,
+/// examine all sessions.
 inline constexpr std::size_t pipe_listed_max = 1000;
 inline constexpr std::size_t pipe_listed_bytes_max = 512U << 10;
 inline constexpr std::size_t pipe_examined_max = 4096;
