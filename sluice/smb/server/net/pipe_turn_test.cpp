@@ -8,6 +8,7 @@
 #include "sluice/smb/server/core/one_shot_event.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/net/server_loop.hpp"
+#include "sluice/smb/server/operation/session_life.hpp"
 #include "sluice/smb/wire/rpc/rpc_share_enum.hpp"
 
 // Requests on named pipes while earlier ones are in progress.
@@ -48,6 +49,12 @@ protected:
     requests_on_pipes() { where_.admit(std::vector<std::string>{"u", "other"}); }
 
     server::pipe_queue& queue_of_loop() { return server_of_test().context().loops().front()->pipe_requests; }
+    // Ends the session of the client, as an administrator does.
+    void end_session_of_client() {
+        const auto of = server_of_test().context().find_session(client().current_ids().session);
+        ASSERT_NE(of, nullptr);
+        EXPECT_TRUE(server::end_session(server_of_test().context(), *of, false));
+    }
     std::shared_ptr<server::open> open_of(const wire::file_id& pipe) {
         return server_of_test().context().opens.find(pipe);
     }
@@ -119,6 +126,39 @@ TEST_F(requests_on_pipes, show_their_answers_to_a_peek_that_follows_them) {
     const auto said = client().answer_to(peeked);
     ASSERT_EQ(said.status(), nt_status::success);
     EXPECT_NE(output_of_control(said).take_at<le32>(4)->value(), 0U) << "bytes to read";
+}
+
+TEST_F(requests_on_pipes, fail_if_they_follow_a_close) {
+    const wire::file_id pipe = open_pipe();
+    const std::shared_ptr<server::open> one = open_of(pipe);
+    request_in_progress earlier(where_, *one->pipe);
+    const std::uint64_t closed = send_close(pipe);
+    const std::uint64_t written = send_write(pipe);
+    EXPECT_FALSE(client().is_answered(written));
+    earlier.end();
+    EXPECT_EQ(outcome_of(closed), nt_status::success);
+    EXPECT_EQ(outcome_of(written), nt_status::file_closed);
+}
+
+TEST_F(requests_on_pipes, end_with_their_session_while_the_pipe_is_busy) {
+    const wire::file_id pipe = open_pipe();
+    const std::shared_ptr<server::open> one = open_of(pipe);
+    request_in_progress earlier(where_, *one->pipe);
+    const std::uint64_t written = send_write(pipe);
+    EXPECT_FALSE(client().is_answered(written));
+    end_session_of_client();
+    EXPECT_EQ(outcome_of(written), nt_status::user_session_deleted);
+}
+
+TEST_F(requests_on_pipes, end_with_their_session_while_the_loop_is_busy) {
+    const wire::file_id pipe = open_pipe();
+    const std::shared_ptr<server::open> one = open_of(pipe);
+    request_of_loop earlier(where_, queue_of_loop(), server_of_test().context().quotas.user("other"));
+    const std::uint64_t written = send_write(pipe);
+    EXPECT_FALSE(client().is_answered(written));
+    end_session_of_client();
+    EXPECT_EQ(outcome_of(written), nt_status::user_session_deleted);
+    request_in_progress next(where_, *one->pipe);  // the pipe is free again
 }
 
 TEST_F(requests_on_pipes, let_users_take_turns) {
