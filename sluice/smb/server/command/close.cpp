@@ -6,6 +6,7 @@
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/own_change.hpp"
+#include "sluice/smb/server/net/pipe_turn.hpp"
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
@@ -74,6 +75,11 @@ io::task<nt_status> serve_close(request& r) {
     const std::shared_ptr<open> one = r.find_open(args->file);
     if (one == nullptr) co_return nt_status::file_closed;
 
+    if (one->is_pipe()) {
+        // Also an interrupt lets the pipe end, as the client wants.
+        io::task<nt_status> earlier = finish_earlier(r, *one->pipe);
+        (void)co_await std::move(earlier);
+    }
     if (one->kept().changed) {
         io::task<void> storing = store_kept_change_time(r, *one);
         co_await std::move(storing);

@@ -5,6 +5,7 @@
 #include "sluice/smb/server/metadata/status_of_error.hpp"
 #include "sluice/smb/server/net/change_turn.hpp"
 #include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/pipe_turn.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/vfs/node_data.hpp"
 
@@ -37,8 +38,14 @@ namespace {
     return nt_status::success;
 }
 
-// A client may ask for the answer before it has sent the request.
+// A client may ask for the answer before it has sent the request, unless other messages follow: such
+// a READ fails if no request before it has an answer.
 [[nodiscard]] io::task<nt_status> read_pipe(request& r, std::shared_ptr<open> from, std::uint32_t bytes_max) {
+    if (not r.is_last_of_frame and not from->pipe->has_answer()) {
+        io::task<nt_status> earlier = finish_earlier(r, *from->pipe);
+        const nt_status refused = co_await std::move(earlier);
+        if (refused != nt_status::success) co_return refused;
+    }
     for (;;) {
         while (not from->pipe->has_answer()) {
             one_shot_event<nt_status> answered(r.loop());

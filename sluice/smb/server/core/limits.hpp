@@ -106,7 +106,8 @@ inline constexpr std::size_t pipe_arguments_bytes_max = 64U << 10;
 inline constexpr std::size_t pipe_results_bytes_max = 1U << 20;
 inline constexpr std::size_t pipe_unread_bytes_max = 2U << 20;
 inline constexpr std::size_t pipe_calls_per_write_max = 1;
-/// Sessions that a call ends in one turn of its loop; it does the rest in later turns.
+/// Sessions and opens that the calls on one loop end in one of its turns; they end the others in
+/// later turns. A session ends with all its opens in one turn, as by a LOGOFF, and so may exceed it.
 inline constexpr std::size_t pipe_ends_per_turn = 16;
 /// The depth of the arguments of one call, and the elements of an array in them.
 inline constexpr std::size_t pipe_depth_max = 4;
@@ -114,7 +115,9 @@ inline constexpr std::size_t pipe_elements_max = 1000;
 /// Objects that the client of one pipe has open.
 inline constexpr std::size_t pipe_handles_max = 64;
 /// Entries and bytes of one part of a list; and the sessions or opens that one call examines, and
-/// the paths of opens that it determines.
+/// the paths of opens that it determines. To find those opens, it goes through the numbers of all
+/// (open_table::ends_after). A list of users that have logged on, and a call that ends sessions,
+/// examine all sessions.
 inline constexpr std::size_t pipe_listed_max = 1000;
 inline constexpr std::size_t pipe_listed_bytes_max = 512U << 10;
 inline constexpr std::size_t pipe_examined_max = 4096;

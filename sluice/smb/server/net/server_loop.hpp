@@ -3,17 +3,36 @@
 #include <cstdint>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sluice/base/buffer_pool.hpp"
 #include "sluice/base/clock.hpp"
 #include "sluice/io/task/task_group.hpp"
 #include "sluice/smb/server/core/cross_loop_post.hpp"
-#include "sluice/smb/server/core/fifo_lock.hpp"
 #include "sluice/smb/server/core/ranked_mutex.hpp"
 #include "sluice/smb/server/net/data_path.hpp"
+#include "sluice/smb/server/net/pipe_queue.hpp"
 
 namespace sluice::smb::server {
+
+/// The work of one kind that a loop has done in its present turn, which has a bound. Loop-owned.
+class turn_budget {
+public:
+    /// Returns whether less than `most` was spent in this turn.
+    [[nodiscard]] bool has_room(std::uint64_t turn, std::size_t most) const noexcept {
+        return turn_ != turn or spent_ < most;
+    }
+    void spend(std::uint64_t turn, std::size_t amount) noexcept {
+        if (std::exchange(turn_, turn) != turn) spent_ = 0;
+        spent_ += amount;
+        ENSURE(spent_ >= amount, "a turn does not do more than can be counted");
+    }
+
+private:
+    std::uint64_t turn_ = 0;
+    std::size_t spent_ = 0;
+};
 
 /// One of the loops a server runs on, with its own resources. A connection has its home on one, and
 /// all its coroutines stay there. Loop-owned: the loop's thread, except where a member says
@@ -29,8 +48,9 @@ struct server_loop {
     data_path data;
     io::task_group connections;
     clock_source::steady_time enforce_buffer_limit_next{};  // see buffer_limit.cpp
-    fifo_lock pipe_requests;                                // for the next turn; see pipe_turn.hpp
+    pipe_queue pipe_requests;                               // for the next turn; see pipe_turn.hpp
     std::uint64_t last_pipe_turn = 0;                       // the last turn with one on a pipe
+    turn_budget pipe_ends;                                  // limits::pipe_ends_per_turn
 
     /// Any thread.
     template <class What>

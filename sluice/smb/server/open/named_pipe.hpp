@@ -16,8 +16,8 @@
 namespace sluice::smb::server {
 
 /// Work that a request on a pipe has asked for: it ends one session or open, perhaps that of the
-/// pipe.
-using pipe_work = std::move_only_function<void() noexcept>;
+/// pipe. Returns the number of sessions and opens that have ended.
+using pipe_work = std::move_only_function<std::size_t() noexcept>;
 
 /// A named pipe of IPC$, served by this program itself. A write is a request; the reply can be read
 /// as soon as the write returns.

@@ -46,6 +46,7 @@ public:
         if (std::exchange(is_rejected_, false))
             work.emplace_back([&host = host_, by = kept_.client()]() noexcept {
                 host.rejections.add(limit::pipe_bytes, by.name());
+                return std::size_t{0};
             });
         return work;
     }

@@ -193,6 +193,7 @@ std::size_t rpc_server_host::end_sessions(std::string_view client, std::string_v
 pipe_work rpc_server_host::end_of(std::shared_ptr<session> ending) const {
     return [&host = host_, by = user_.name, ending = std::move(ending)]() noexcept {
         const std::string client = client_of(*ending);
+        const std::size_t opens = ending->in_use().opens;
         const bool has_ended = end_session(host, *ending, false);
         host.log().write(event_severity::warning, "session ended by administrator",
                          {{"by", by},
@@ -200,6 +201,7 @@ pipe_work rpc_server_host::end_of(std::shared_ptr<session> ending) const {
                           {"client", client},
                           {"session", std::to_string(ending->id)},
                           {"result", has_ended ? "ended" : "had ended before"}});
+        return 1 + opens;
     };
 }
 
@@ -240,6 +242,7 @@ bool rpc_server_host::end_file(std::uint32_t id) {
         const wire::nt_status status = end_open(host, *ending);
         host.log().write(event_severity::warning, "file closed by administrator",
                          {{"by", by}, {"user", user}, {"path", path}, {"result", wire::name_of(status)}});
+        return std::size_t{1};
     });
     return true;
 }

@@ -328,11 +328,11 @@ void add_pipes(std::vector<limit_row>& to, const limits_in_use& now) {
     to.push_back({"pipe_listed_max", group, "entries in one part of a list", limits::pipe_listed_max});
     to.push_back(
         {"pipe_listed_bytes_max", group, "bytes of such a part", limits::pipe_listed_bytes_max, "bytes"});
-    to.push_back(
-        {"pipe_examined_max", group, "sessions or opens that one call examines", limits::pipe_examined_max});
+    to.push_back({"pipe_examined_max", group, "sessions or opens that one part of a list examines",
+                  limits::pipe_examined_max});
     to.push_back(
         {"pipe_paths_max", group, "paths of opens that one call determines", limits::pipe_paths_max});
-    to.push_back({"pipe_ends_per_turn", group, "sessions that one call ends before the loop serves others",
+    to.push_back({"pipe_ends_per_turn", group, "sessions and opens that calls end in one turn of a loop",
                   limits::pipe_ends_per_turn});
 }
 

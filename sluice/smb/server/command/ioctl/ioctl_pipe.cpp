@@ -38,6 +38,9 @@ io::task<nt_status> transceive_pipe(control& c) {
 io::task<nt_status> peek_pipe(control& c) {
     constexpr std::size_t state_bytes = 16;
     if (c.args.output_bytes_max < state_bytes) co_return nt_status::buffer_too_small;
+    io::task<nt_status> earlier = finish_earlier(c.r, *c.file->pipe);
+    const nt_status refused = co_await std::move(earlier);
+    if (refused != nt_status::success) co_return refused;
     byte_writer* const output = c.begin_output(state_bytes);
     if (output == nullptr) co_return nt_status::insufficient_resources;
     const auto bytes = static_cast<std::uint32_t>(c.file->pipe->readable_bytes());

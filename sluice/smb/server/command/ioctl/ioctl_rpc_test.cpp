@@ -6,6 +6,8 @@
 #include "sluice/smb/server/command/command_testing.hpp"
 #include "sluice/smb/server/core/loop_wait.hpp"
 #include "sluice/smb/server/metadata/user_sids.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/net/server_loop.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_attributes.hpp"
 #include "sluice/smb/wire/rpc/rpc_lsa.hpp"
 #include "sluice/smb/wire/rpc/rpc_share_enum.hpp"
@@ -295,6 +297,62 @@ TEST_F(rpc_calls, end_many_sessions_in_parts_and_the_own_one_last) {
     const auto lines = where_.log.take();
     EXPECT_EQ(lines.size(), std::size_t{sessions}) << "each is reported";
     EXPECT_NE(lines.back().find("user=boss"), std::string::npos);
+}
+
+TEST_F(rpc_calls, end_few_opens_in_each_turn_with_their_sessions) {
+    constexpr int sessions = 12;
+    constexpr std::size_t opens_of_each = 6;
+    log_on_boss();
+    compliant_client again(where_, 3);
+    ASSERT_EQ(again.log_on("boss", "p"), nt_status::success);
+    where_.admit(std::vector<std::string>{"u", "v", "boss"});
+    for (int i = 0; i != sessions; ++i) {
+        client().use_ids({});
+        ASSERT_EQ(client().log_on(i % 2 == 0 ? "u" : "v", "p"), nt_status::success);
+        ASSERT_EQ(client().connect_tree("files"), nt_status::success);
+        for (std::size_t j = 0; j != opens_of_each; ++j)
+            (void)open_for(wire::file_generic_read);
+    }
+    bound_pipe first(boss_, "srvsvc", wire::rpc_srvsvc_interface);
+    bound_pipe second(again, "srvsvc", wire::rpc_srvsvc_interface);
+    const auto& all = server_of_test().context().opens;
+    std::size_t before = all.size();
+    std::size_t most_in_turn = 0;
+    {
+        const each_turn counted(where_, [&] {
+            most_in_turn = std::max(most_in_turn, before - all.size());
+            before = all.size();
+        });
+        const std::uint64_t of_first = first.send(13, texts({"", "u"}));
+        const std::uint64_t of_second = second.send(13, texts({"", "v"}));
+        EXPECT_EQ(status_of_call(first.results_of(of_first)), wire::rpc_no_error);
+        EXPECT_EQ(status_of_call(second.results_of(of_second)), wire::rpc_no_error);
+    }
+    EXPECT_EQ(all.size(), 2U) << "the pipes of the administrator";
+    EXPECT_GT(most_in_turn, 0U);
+    EXPECT_LT(most_in_turn, server::limits::pipe_ends_per_turn + opens_of_each);
+}
+
+TEST_F(rpc_calls, do_not_process_a_request_whose_session_has_ended_in_the_same_turn) {
+    log_on_boss();
+    bound_pipe first(boss_, "srvsvc", wire::rpc_srvsvc_interface);
+    const wire::file_id second = boss_.create("srvsvc").file;
+    auto& host = server_of_test().context();
+    const std::shared_ptr<server::open> of_second = host.opens.find(second);
+    const auto fragment = wire::encode_srvsvc_bind(1);
+    std::uint64_t ends = 0;
+    std::uint64_t written = 0;
+    {
+        server::one_shot_event<nt_status> granted(*where_.loop);
+        const server::pipe_queue::place earlier(host.loops().front()->pipe_requests, host.quotas.user("boss"),
+                                                granted);
+        ends = first.send(13, texts({"", "boss"}));
+        written = boss_.send(command::write, wire::write_args{.file = second, .data = fragment});
+        EXPECT_FALSE(boss_.is_answered(written));
+    }
+    EXPECT_EQ(status_of_call(first.results_of(ends)), wire::rpc_no_error);
+    EXPECT_EQ(boss_.answer_to(written).status(), nt_status::user_session_deleted);
+    EXPECT_FALSE(of_second->pipe->has_answer());
 }
 
 TEST_F(rpc_calls, end_each_session_once_if_several_name_it) {
