@@ -190,7 +190,9 @@ share_opener::snapshots_result share_opener::open_snapshots(const served& one, c
                                              .label = one.share.name,
                                              .domains = &from_.domains.table(),
                                              .offload_always = one.offloads});
-    if (not opened) return std::unexpected("previous-versions: " + about(where, opened.error()));
+    if (not opened)
+        return std::unexpected("previous-versions: " + about(where, opened.error()) +
+                               std::string(vfs::remedy_for_snapshots(opened.error())));
     return *std::move(opened);
 }
 

@@ -51,14 +51,31 @@ std::string directory_of_snapshots(const std::string& root, const snapshot_patte
     return pattern.directory().empty() ? root : join_path(root, pattern.directory());
 }
 
+result<io::path_handle> open_directory_of_snapshots(const std::string& root,
+                                                    const snapshot_pattern& pattern) {
+    constexpr auto limit = io::confinement::beneath_no_symlinks;
+    std::string_view inside = pattern.directory();
+    auto base = io::path_handle::open(pattern.is_absolute() ? std::string("/") : root, limit);
+    if (not base) return failure(base.error());
+    if (pattern.is_absolute()) inside.remove_prefix(1);
+    ENSURE(not inside.starts_with('/'), "the limit applies to a path that is relative to the base");
+    return inside.empty() ? std::move(base) : io::path_handle::open(*base, inside, limit);
+}
+
+std::string_view remedy_for_snapshots(const error& why) noexcept {
+    const bool is_link = why == std::errc::too_many_symbolic_link_levels;
+    return is_link ? "; the pattern must name a path without symbolic links" : "";
+}
+
 result<std::shared_ptr<host_snapshots>> host_snapshots::open(io::io_multiplexer& multiplexer,
                                                              const std::string& root,
                                                              snapshot_pattern pattern,
                                                              const host_volume_options& options) {
-    const std::string where = directory_of_snapshots(root, pattern);
-    auto directory = io::path_handle::open(where, io::confinement::beneath_no_symlinks);
+    auto directory = open_directory_of_snapshots(root, pattern);
     if (not directory) return failure(directory.error());
-    auto domain = std::make_shared<fs_domain>(fs_domain_options{.name = where});
+    ENSURE(directory->confined() == io::confinement::beneath_no_symlinks, "snapshots are not links");
+    auto domain =
+        std::make_shared<fs_domain>(fs_domain_options{.name = directory_of_snapshots(root, pattern)});
     if (options.domains != nullptr) {
         auto known = options.domains->domain_of(*directory, options.offload_always);
         if (not known) return failure(known.error());

@@ -140,6 +140,36 @@ TEST_F(host_snapshots_test, list_the_latest_of_too_many) {
     EXPECT_EQ(times.back().time_since_epoch(), 1010s);
 }
 
+TEST_F(host_snapshots_test, are_not_behind_a_link_that_a_client_can_create) {
+    put("other/.snapshots/2026-01-01/secret");
+    put("share/f");
+    put("share/d/f");
+    const auto open_share = [&](const std::string& text) {
+        return code(host_snapshots::open(*multiplexer, scratch.path_of("share"),
+                                         snapshot_pattern::parse(text).value(), {}));
+    };
+    const std::string absolute = scratch.path_of("share/.snapshots/%Y-%m-%d");
+    fs::create_symlink("../other/.snapshots", scratch.path_of("share/.snapshots"));
+    EXPECT_EQ(open_share(".snapshots/%Y-%m-%d"), ELOOP);
+    EXPECT_EQ(open_share(absolute), ELOOP);
+    fs::create_symlink("d", scratch.path_of("share/e"));
+    fs::create_directories(scratch.path_of("share/d/inside"));
+    EXPECT_EQ(open_share("e/inside/%Y-%m-%d"), ELOOP) << "also if it stays in the share";
+    fs::remove(scratch.path_of("share/.snapshots"));
+    fs::create_directories(scratch.path_of("share/.snapshots"));
+    EXPECT_EQ(open_share(".snapshots/%Y-%m-%d"), 0);
+    EXPECT_EQ(open_share(absolute), 0);
+}
+
+TEST_F(host_snapshots_test, are_found_if_the_root_of_the_share_is_a_link) {
+    put("snap/2026-01-01/f");
+    fs::create_symlink(".", scratch.path_of("share"));
+    const auto opened = host_snapshots::open(*multiplexer, scratch.path_of("share"),
+                                             snapshot_pattern::parse("snap/%Y-%m-%d").value(), {});
+    ASSERT_TRUE(opened) << "the administrator has named the root";
+    EXPECT_THAT((*opened)->list("f", nullptr).value(), ElementsAre(day(1)));
+}
+
 TEST_F(host_snapshots_test, report_a_missing_directory) {
     const auto none =
         host_snapshots::open(*multiplexer, scratch.path(), snapshot_pattern::parse("none/%s").value(), {});

@@ -15,7 +15,8 @@ using snapshot_time = std::chrono::sys_seconds;
 
 /// The paths of the snapshots of a directory, as a pattern: `/srv/.snapshots/%Y-%m-%d_%H%M/data`.
 /// One component, the name, contains the time. The components before it lead to the directory that
-/// contains the snapshots, and those after it from a snapshot to the directory that it shows.
+/// contains the snapshots, and those after it from a snapshot to the directory that it shows. None
+/// is "..".
 ///
 /// The conversions are those of strftime(3), and the time is UTC, so that no time is ambiguous:
 /// %Y (four digits), %m, %d, %H, %M, %S (two digits), %s (seconds since 1970), %% (a percent sign).
