@@ -77,11 +77,12 @@ result<std::shared_ptr<host_snapshots>> host_snapshots::open(io::io_multiplexer&
     auto domain =
         std::make_shared<fs_domain>(fs_domain_options{.name = directory_of_snapshots(root, pattern)});
     if (options.domains != nullptr) {
-        auto known = options.domains->domain_of(*directory, options.offload_always);
-        if (not known) return failure(known.error());
-        domain = *std::move(known);
+        auto made = options.domains->make_crossing_domain(directory_of_snapshots(root, pattern));
+        if (not made) return failure(made.error());
+        domain = *std::move(made);
     }
     host_volume_options of_snapshot = options;
+    of_snapshot.domains = nullptr;  // all have the domain that was made
     of_snapshot.read_only = true;
     of_snapshot.watched = false;
     of_snapshot.streams_root.clear();
@@ -161,6 +162,7 @@ result<std::shared_ptr<volume>> host_snapshots::open(snapshot_time when) noexcep
                                              : io::confinement::beneath_one_mount_no_symlinks;
     auto opened = host_volume::open(multiplexer_, io::path_handle(root->release(), limit), options_);
     if (not opened) return failure(opened.error());
+    (*opened)->set_domain(domain_);
     ENSURE((*opened)->features().is_read_only and (*opened)->changes() == nullptr,
            "the volume of a snapshot changes nothing and watches nothing");
     return std::shared_ptr<volume>(*std::move(opened));

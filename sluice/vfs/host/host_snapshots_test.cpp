@@ -9,6 +9,8 @@
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
+#include "sluice/vfs/domain/domain_table.hpp"
+#include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/limits.hpp"
 #include "sluice/vfs/node_children.hpp"
 
@@ -168,6 +170,22 @@ TEST_F(host_snapshots_test, are_found_if_the_root_of_the_share_is_a_link) {
                                              snapshot_pattern::parse("snap/%Y-%m-%d").value(), {});
     ASSERT_TRUE(opened) << "the administrator has named the root";
     EXPECT_THAT((*opened)->list("f", nullptr).value(), ElementsAre(day(1)));
+}
+
+TEST_F(host_snapshots_test, have_one_domain_of_their_own_however_often_they_are_opened) {
+    put("snap/2026-01-01/f");
+    put("snap/2026-01-02/f");
+    domain_table domains;
+    const auto live = host_volume::open(*multiplexer, scratch.path(), {.domains = &domains}).value();
+    const auto tested = open("snap/%Y-%m-%d", {.domains = &domains});
+    const std::size_t known = domains.all().size();
+    for (unsigned i = 0; i != 100; ++i) {
+        const auto past = tested->open(day(1 + i % 2)).value();
+        ASSERT_EQ(past->domain().number(), tested->domain().number());
+    }
+    EXPECT_EQ(domains.all().size(), known);
+    EXPECT_NE(tested->domain().number(), live->domain().number());
+    EXPECT_EQ(tested->domain().policy(), call_policy::never_inline) << "a loop does not wait for them";
 }
 
 TEST_F(host_snapshots_test, report_a_missing_directory) {
