@@ -44,6 +44,30 @@ private:
     return entry.type == io::file_type::directory or entry.type == io::file_type::unknown;
 }
 
+// A volume that is destroyed where its calls run: its last user may be on a loop, and closing its
+// descriptors may block, or unmount its file system.
+class open_snapshot {
+public:
+    open_snapshot(std::unique_ptr<host_volume> opened, std::shared_ptr<fs_domain> domain)
+        : contents_(std::make_unique<contents>(std::move(opened))), domain_(std::move(domain)) {}
+    open_snapshot(const open_snapshot&) = delete;
+    open_snapshot& operator=(const open_snapshot&) = delete;
+    ~open_snapshot() {
+        ENSURE(contents_ != nullptr, "a volume is discarded once");
+        fs_domain& where = *domain_;
+        where.discard(std::move(contents_), std::move(domain_));
+    }
+    [[nodiscard]] host_volume& volume() const noexcept { return *contents_->opened; }
+
+private:
+    struct contents final : discardable {
+        explicit contents(std::unique_ptr<host_volume> volume) noexcept : opened(std::move(volume)) {}
+        const std::unique_ptr<host_volume> opened;
+    };
+    std::unique_ptr<contents> contents_;
+    std::shared_ptr<fs_domain> domain_;
+};
+
 }  // namespace
 
 std::string directory_of_snapshots(const std::string& root, const snapshot_pattern& pattern) {
@@ -90,7 +114,7 @@ result<std::shared_ptr<host_snapshots>> host_snapshots::open(io::io_multiplexer&
         multiplexer, *std::move(directory), std::move(pattern), of_snapshot, std::move(domain)));
 }
 
-result<std::vector<snapshot_time>> host_snapshots::read_times() const {
+result<std::vector<snapshot_time>> host_snapshots::read_times(bool& has_unknown) const {
     const auto listed = io::directory_handle::open(directory_, ".");
     if (not listed) return failure(listed.error());
     std::array<io::directory_entry, limits::listed_names_per_batch> entries;
@@ -106,6 +130,7 @@ result<std::vector<snapshot_time>> host_snapshots::read_times() const {
         for (const io::directory_entry& each : batch->entries) {
             if (not may_be_directory(each)) continue;
             if (const auto when = pattern_.time_of(each.name)) latest.add(*when);
+            has_unknown |= each.type == io::file_type::unknown;
         }
         position = batch->next;
     }
@@ -144,8 +169,11 @@ result<std::vector<snapshot_time>> host_snapshots::list(std::string_view path,
     std::string storage;
     const auto inside = host_path(path, storage);
     if (not inside) return failure(inside.error());
-    auto times = read_times();
+    bool has_unknown = false;
+    auto times = read_times(has_unknown);
     if (not times) return times;
+    // A directory is a snapshot. Opening all of them would mount them (ZFS).
+    if (inside->empty() and pattern_.subpath().empty() and not has_unknown) return times;
     std::erase_if(*times, [&](snapshot_time each) { return not has_path(each, *inside, as); });
     return times;
 }
@@ -165,7 +193,8 @@ result<std::shared_ptr<volume>> host_snapshots::open(snapshot_time when) noexcep
     (*opened)->set_domain(domain_);
     ENSURE((*opened)->features().is_read_only and (*opened)->changes() == nullptr,
            "the volume of a snapshot changes nothing and watches nothing");
-    return std::shared_ptr<volume>(*std::move(opened));
+    const auto made = std::make_shared<open_snapshot>(*std::move(opened), domain_);
+    return std::shared_ptr<volume>(made, &made->volume());
 }
 
 }  // namespace sluice::vfs

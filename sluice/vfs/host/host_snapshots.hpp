@@ -51,7 +51,8 @@ private:
           options_(options),
           domain_(std::move(domain)) {}
 
-    [[nodiscard]] result<std::vector<snapshot_time>> read_times() const;
+    // `has_unknown` becomes true if the file system has not said whether a name is a directory.
+    [[nodiscard]] result<std::vector<snapshot_time>> read_times(bool& has_unknown) const;
     [[nodiscard]] result<io::path_handle> open_root(snapshot_time when) const;
     [[nodiscard]] bool has_path(snapshot_time when, std::string_view path, const account_identity* as) const;
 

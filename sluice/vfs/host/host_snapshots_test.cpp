@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <latch>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
@@ -186,6 +187,26 @@ TEST_F(host_snapshots_test, have_one_domain_of_their_own_however_often_they_are_
     EXPECT_EQ(domains.all().size(), known);
     EXPECT_NE(tested->domain().number(), live->domain().number());
     EXPECT_EQ(tested->domain().policy(), call_policy::never_inline) << "a loop does not wait for them";
+}
+
+TEST_F(host_snapshots_test, are_closed_by_a_worker_of_their_domain) {
+    struct blocked final : discardable {
+        explicit blocked(std::latch& until) noexcept : goes_on(until) {}
+        ~blocked() override { goes_on.wait(); }
+        std::latch& goes_on;
+    };
+    put("snap/2026-01-01/f");
+    domain_table domains({.workers_max = 1});
+    const auto tested = open("snap/%Y-%m-%d", {.domains = &domains});
+    auto past = tested->open(day(1)).value();
+    std::latch goes_on(1);
+    tested->domain().discard(std::make_unique<blocked>(goes_on));
+    const std::size_t before = tested->domain().statistics().running + tested->domain().statistics().queued;
+    past.reset();
+    EXPECT_EQ(before, 1U);
+    EXPECT_EQ(tested->domain().statistics().running + tested->domain().statistics().queued, 2U)
+        << "the volume waits for the worker";
+    goes_on.count_down();
 }
 
 TEST_F(host_snapshots_test, report_a_missing_directory) {

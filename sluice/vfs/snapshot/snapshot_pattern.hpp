@@ -30,8 +30,8 @@ public:
     [[nodiscard]] static std::expected<snapshot_pattern, std::string> parse(std::string_view text);
 
     /// Returns the time of a snapshot's name. Returns std::nullopt if the name does not match the
-    /// pattern, has an invalid date, or is not the name that name_of() returns for that time. Allocates: the
-    /// name that it compares.
+    /// pattern, has an invalid date, or is not the name that name_of() returns for that time.
+    /// Allocates: the name that it compares.
     [[nodiscard]] std::optional<snapshot_time> time_of(std::string_view name) const;
     /// Returns the name of the snapshot of a time; std::nullopt if the pattern cannot express the
     /// time: it has seconds, but the pattern has not, or it is not from 1970 to 9999. Allocates:
