@@ -11,7 +11,6 @@
 #include <string_view>
 
 #include "sluice/cli/serve/serve_rules.hpp"
-#include "sluice/cli/serve/share_snapshots.hpp"
 
 namespace sluice::cli {
 
@@ -125,8 +124,9 @@ void check_referral(table_reader& reader, const toml::table& table, const share_
         return reader.refuse(*node, fmt::format("invalid value for referral: {} targets; use 1 to {}",
                                                 share.referral.size(), referral_targets_max));
     if (share.name.empty()) return reader.refuse(*node, "missing setting name, which a referral needs");
-    for (const std::string_view key : {"read-only", "hide-unreadable", "read-only-user", "auditor", "offload",
-                                       "short-names", "overlay", "journal", "code-page", "time-zone"})
+    for (const std::string_view key :
+         {"read-only", "hide-unreadable", "read-only-user", "auditor", "offload", "short-names",
+          "previous-versions", "overlay", "journal", "code-page", "time-zone"})
         if (const toml::node* const of_files = table.get(key))
             reader.refuse(*of_files,
                           fmt::format("'{}' does not apply to a share with a referral; remove it", key));
@@ -147,7 +147,7 @@ void check_referral(table_reader& reader, const toml::table& table, const share_
     reader.take("auditor", share.auditors);
     reader.take("offload", share.offloads);
     reader.take_switch("short-names", share.short_names);
-    reader.take("previous-versions", share.previous_versions, validate_previous_versions);
+    reader.take("previous-versions", share.previous_versions, validate_previous_versions_of_share);
     reader.take("overlay", share.image.overlay);
     reader.take("journal", share.image.journal);
     reader.take("code-page", share.image.code_page);

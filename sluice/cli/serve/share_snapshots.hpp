@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "sluice/cli/serve/serve_options.hpp"
 #include "sluice/io/path/path_handle.hpp"
@@ -10,8 +11,8 @@ namespace sluice::cli {
 
 /// Returns the pattern of the previous versions of a share: its own, or that of the server; empty
 /// if it has none. Pure.
-[[nodiscard]] const std::string& snapshot_pattern_of(const serve_options& options,
-                                                     const share_options& share) noexcept;
+[[nodiscard]] std::string_view snapshot_pattern_of(const serve_options& options,
+                                                   const share_options& share) noexcept;
 
 /// Returns the path of the directory that contains the snapshots of a share; empty if it has none,
 /// or its pattern is invalid. Allocates: the result. Blocks: nothing.
@@ -22,8 +23,5 @@ namespace sluice::cli {
 /// file system.
 [[nodiscard]] std::optional<io::path_handle> open_snapshot_directory(const serve_options& options,
                                                                      const share_options& share);
-
-/// For --previous-versions: returns the rule that a pattern violates, or an empty text.
-[[nodiscard]] std::string validate_previous_versions(const std::string& pattern);
 
 }  // namespace sluice::cli

@@ -11,7 +11,7 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/message.hpp"
-#include "sluice/cli/serve/share_snapshots.hpp"
+#include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/terminal_text.hpp"
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
