@@ -44,6 +44,12 @@ private:
     return entry.type == io::file_type::directory or entry.type == io::file_type::unknown;
 }
 
+// How far paths in a snapshot may lead.
+[[nodiscard]] io::confinement limit_within(const host_volume_options& options) noexcept {
+    return options.follow_links ? io::confinement::beneath_one_mount
+                                : io::confinement::beneath_one_mount_no_symlinks;
+}
+
 // A volume that is destroyed where its calls run: its last user may be on a loop, and closing its
 // descriptors may block, or unmount its file system.
 class open_snapshot {
@@ -150,8 +156,7 @@ bool host_snapshots::has_path(snapshot_time when, std::string_view path, const a
     const auto root = open_root(when);
     if (not root) return false;
     if (path.empty()) return true;
-    const io::anchor_directory inside{.descriptor = root->descriptor(),
-                                      .limit = io::confinement::beneath_one_mount};
+    const io::anchor_directory inside{.descriptor = root->descriptor(), .limit = limit_within(options_)};
     const auto look = [&] {
         const auto found = io::open_at(inside, io::terminated_path(path),
                                        {.flags = O_PATH | O_NOFOLLOW, .operation = "find"});
@@ -186,9 +191,8 @@ result<std::shared_ptr<volume>> host_snapshots::open(snapshot_time when) noexcep
                              root.error() == std::errc::not_a_directory;
         return failure(is_none ? error(ENOENT, "open snapshot") : root.error());
     }
-    const auto limit = options_.follow_links ? io::confinement::beneath_one_mount
-                                             : io::confinement::beneath_one_mount_no_symlinks;
-    auto opened = host_volume::open(multiplexer_, io::path_handle(root->release(), limit), options_);
+    auto opened =
+        host_volume::open(multiplexer_, io::path_handle(root->release(), limit_within(options_)), options_);
     if (not opened) return failure(opened.error());
     (*opened)->set_domain(domain_);
     ENSURE((*opened)->features().is_read_only and (*opened)->changes() == nullptr,

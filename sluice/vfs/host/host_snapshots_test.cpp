@@ -75,6 +75,17 @@ TEST_F(host_snapshots_test, list_only_the_times_at_which_the_name_existed) {
     EXPECT_EQ(code(open("snap/%Y-%m-%d")->list("../2026-01-01/d", nullptr)), EILSEQ);
 }
 
+TEST_F(host_snapshots_test, list_only_the_times_whose_files_an_open_finds) {
+    put("snap/2026-01-01/d/f");
+    put("snap/2026-01-02/other/f");
+    fs::create_symlink("other", scratch.path_of("snap/2026-01-02/d"));
+    const auto follows = open("snap/%Y-%m-%d");
+    const auto follows_none = open("snap/%Y-%m-%d", {.follow_links = false});
+    EXPECT_THAT(follows->list("d/f", nullptr).value(), ElementsAre(day(2), day(1)));
+    EXPECT_THAT(follows_none->list("d/f", nullptr).value(), ElementsAre(day(1)));
+    EXPECT_FALSE(follows_none->open(day(2)).value()->find("d/f", follow_links::yes));
+}
+
 TEST_F(host_snapshots_test, open_the_tree_of_a_time_without_changes_and_watches) {
     put("snap/2026-01-01/d/f", "old");
     const auto tested = open("snap/%Y-%m-%d");

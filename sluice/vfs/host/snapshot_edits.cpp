@@ -114,10 +114,15 @@ struct opened_places {
     return last_problem(places.directory_path + '/' + name, "create snapshot") + remedy;
 }
 
+// Directories elsewhere are ordinary ones.
+[[nodiscard]] std::string not_on_zfs(const opened_places& places) {
+    if (places.directory_path.ends_with(".zfs/snapshot")) return {};
+    return places.directory_path +
+           ": ZFS has its snapshots in .zfs/snapshot; use a pattern as in .zfs/snapshot/%Y-%m-%d_%H%M";
+}
+
 [[nodiscard]] std::string snapshot_on_zfs(const opened_places& places, const std::string& name) {
-    if (not places.directory_path.ends_with(".zfs/snapshot"))
-        return places.directory_path +
-               ": ZFS has its snapshots in .zfs/snapshot; use a pattern as in .zfs/snapshot/%Y-%m-%d_%H%M";
+    if (std::string problem = not_on_zfs(places); not problem.empty()) return problem;
     if (::mkdirat(places.directory.descriptor(), name.c_str(), 0755) == 0) return {};
     return last_problem(places.directory_path + '/' + name, "create snapshot") +
            "; 'zfs allow' and the module parameter zfs_admin_snapshot permit it";
@@ -144,6 +149,7 @@ struct opened_places {
 }
 
 [[nodiscard]] std::string deletion_on_zfs(const opened_places& places, const std::string& name) {
+    if (std::string problem = not_on_zfs(places); not problem.empty()) return problem;
     if (::unlinkat(places.directory.descriptor(), name.c_str(), AT_REMOVEDIR) == 0) return {};
     return last_problem(places.directory_path + '/' + name, "delete snapshot");
 }
