@@ -59,6 +59,19 @@ void referral_reply(bytes_view input) {
 
 constexpr unsigned selectors = 32;  // 15: reparse points
 
+void decode_referral(unsigned which, bytes_view input) {
+    switch (which) {
+        case 29:
+            return round_trip(input, decode_dfs_referral_request, write);
+        case 30:
+            return round_trip(input, decode_dfs_referral_request_ex, write);
+        case 31:
+            return referral_reply(input);
+        default:
+            return reparse(input);
+    }
+}
+
 void decode_one(unsigned which, bytes_view input) {
     switch (which) {
         case 0:
@@ -122,14 +135,8 @@ void decode_one(unsigned which, bytes_view input) {
             return round_trip(input, decode_offload_write_request, write);
         case 28:
             return round_trip(input, decode_offload_write_reply, write);
-        case 29:
-            return round_trip(input, decode_dfs_referral_request, write);
-        case 30:
-            return round_trip(input, decode_dfs_referral_request_ex, write);
-        case 31:
-            return referral_reply(input);
         default:
-            return reparse(input);
+            return decode_referral(which, input);
     }
 }
 

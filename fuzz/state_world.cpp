@@ -42,8 +42,8 @@ private:
     bool has_changes_;
 };
 
-/// Snapshots of the first two seconds of 1970, which show the files of now: a file that is open in both
-/// is one, as with hard links.
+/// Snapshots of the first two seconds of 1970, which show the files of now: a file that is open in
+/// both is one, as with hard links.
 class live_snapshots final : public vfs::snapshots {
 public:
     explicit live_snapshots(std::shared_ptr<vfs::volume> of) noexcept : of_(std::move(of)) {}

@@ -55,13 +55,14 @@ private:
     int number_;
 };
 
-[[nodiscard]] bool add_rule(int ruleset, const std::string& path, tree_access how,
-                            std::uint64_t handled) noexcept {
-    const descriptor opened(::open(path.c_str(), O_PATH | O_CLOEXEC));
+// Only for the directory or file that allow() has found: its name may lead to another one by now.
+[[nodiscard]] bool add_rule(int ruleset, const allowed_tree& one, std::uint64_t handled) noexcept {
+    const descriptor opened(::open(one.path.c_str(), O_PATH | O_CLOEXEC));
     struct stat status{};
     if (opened.number() < 0 or ::fstat(opened.number(), &status) != 0)
         return errno == ENOENT;  // it has been removed since allow()
-    std::uint64_t rights = (how == tree_access::write ? rights_to_write : rights_to_read) & handled;
+    if (status.st_dev != one.device or status.st_ino != one.inode) return true;
+    std::uint64_t rights = (one.how == tree_access::write ? rights_to_write : rights_to_read) & handled;
     if (not S_ISDIR(status.st_mode)) rights &= rights_of_files;
     const landlock_path_beneath_attr rule{.allowed_access = rights, .parent_fd = opened.number()};
     return ::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
@@ -85,6 +86,13 @@ void file_confinement::allow(const std::string& path, tree_access how) {
         {.path = resolved.string(), .how = how, .device = status.st_dev, .inode = status.st_ino});
 }
 
+void file_confinement::allow(const io::handle& opened, tree_access how) {
+    const auto path = opened.current_path();
+    struct stat status{};
+    if (not path or ::fstat(opened.descriptor(), &status) != 0) return;
+    trees_.push_back({.path = *path, .how = how, .device = status.st_dev, .inode = status.st_ino});
+}
+
 hardening_measure file_confinement::enforce() noexcept {
     hardening_measure made{.name = "access to its own files only"};
     const long abi = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -95,8 +103,8 @@ hardening_measure file_confinement::enforce() noexcept {
     const landlock_ruleset_attr attributes{.handled_access_fs = handled_by(abi)};
     const descriptor ruleset(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0));
     const bool is_ready =
-        ruleset.number() >= 0 and std::ranges::all_of(trees_, [&](const tree& each) {
-            return add_rule(ruleset.number(), each.path, each.how, attributes.handled_access_fs);
+        ruleset.number() >= 0 and std::ranges::all_of(trees_, [&](const allowed_tree& each) {
+            return add_rule(ruleset.number(), each, attributes.handled_access_fs);
         });
     if (not is_ready or ::syscall(SYS_landlock_restrict_self, ruleset.number(), 0) != 0)
         made.inactive_because = std::strerror(errno);
@@ -107,7 +115,7 @@ hardening_measure file_confinement::enforce() noexcept {
 bool file_confinement::has_rule(const std::string& path, tree_access how) const noexcept {
     struct stat status{};
     if (::stat(path.c_str(), &status) != 0) return false;
-    return std::ranges::any_of(trees_, [&](const tree& each) {
+    return std::ranges::any_of(trees_, [&](const allowed_tree& each) {
         return each.device == status.st_dev and each.inode == status.st_ino and
                (each.how == tree_access::write or how == tree_access::read);
     });

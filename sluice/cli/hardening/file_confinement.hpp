@@ -5,11 +5,21 @@
 #include <vector>
 
 #include "sluice/cli/hardening/measure.hpp"
+#include "sluice/io/call/handle.hpp"
 
 namespace sluice::cli {
 
 /// The access to one directory tree.
 enum class tree_access : std::uint8_t { read, write };
+
+/// A directory tree that is allowed. Landlock rules apply to inodes: a new directory of the same name
+/// is not covered.
+struct allowed_tree {
+    std::string path;  // canonical
+    tree_access how = tree_access::read;
+    std::uint64_t device = 0;
+    std::uint64_t inode = 0;
+};
 
 /// The directory trees, and single files, that this process may access; the kernel
 /// (Landlock) denies all others.
@@ -25,6 +35,8 @@ public:
     /// Allows a file, or a directory recursively. A missing one is ignored, and stays inaccessible.
     /// `path` is resolved now: targets of links in other trees must be allowed separately.
     void allow(const std::string& path, tree_access how);
+    /// Allows the directory or file that is open, whatever its name leads to later.
+    void allow(const io::handle& opened, tree_access how);
 
     /// Denies all other files to this thread, and to threads that it starts from now on. Requires
     /// no_new_privs.
@@ -34,16 +46,9 @@ public:
     [[nodiscard]] bool covers(const std::string& path, tree_access how) const;
 
 private:
-    // Landlock rules apply to inodes: a new directory of the same name is not covered.
-    struct tree {
-        std::string path;  // canonical
-        tree_access how;
-        std::uint64_t device = 0;
-        std::uint64_t inode = 0;
-    };
     [[nodiscard]] bool has_rule(const std::string& path, tree_access how) const noexcept;
 
-    std::vector<tree> trees_;
+    std::vector<allowed_tree> trees_;
     bool is_enforced_ = false;
 };
 

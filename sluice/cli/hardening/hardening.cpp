@@ -76,8 +76,8 @@ void server_hardening::apply(const serve_options& options, const std::string& co
     for (const share_options& share : options.shares) {
         if (not share.referral.empty()) continue;
         allow_share(files_, share, share.read_only or options.read_only);
-        if (const std::string snapshots = snapshot_directory_of(options, share); not snapshots.empty())
-            files_.allow(snapshots, tree_access::read);
+        if (const auto snapshots = open_snapshot_directory(options, share))
+            files_.allow(*snapshots, tree_access::read);
     }
     for (const std::string& each : options.confine_to)
         files_.allow(each, tree_access::write);

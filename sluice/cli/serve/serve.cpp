@@ -108,14 +108,6 @@ void name_shares(std::vector<share_options>& shares) {
     if (options.shares.empty())
         return std::unexpected(file + ": no shares; add a table [[share]] with a path");
     name_shares(options.shares);
-    if (const std::string& general = options.previous_versions;
-        general.starts_with('/') and std::ranges::count_if(options.shares, [](const auto& each) {
-                                         return each.previous_versions.empty();
-                                     }) > 1)
-        return std::unexpected(fmt::format(
-            "invalid value '{}' for previous-versions: it would apply to several shares; use a path "
-            "that is relative to each of them, or set it for each share",
-            general));
     for (share_options& share : options.shares) {
         share.hide_unreadable = share.hide_unreadable or options.hide_unreadable;
         share.read_only_users.insert(share.read_only_users.end(), options.read_only_users.begin(),
@@ -199,6 +191,13 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
                   {{"share", share.name}, {"path", share.path}, {"effect", effect}});
 }
 
+void report_missing_snapshots(const std::vector<share_opener::missing_directory>& of,
+                              smb::server::event_log& log) {
+    for (const share_opener::missing_directory& each : of)
+        log.write(smb::server::event_severity::warning, "a share has no previous versions",
+                  {{"share", each.share}, {"why", each.why}});
+}
+
 // Carries out SIGHUP for the shares. If the file has an error, the running configuration stays in
 // effect. Returns the paths of shares that are incomplete because their file systems do not answer.
 [[nodiscard]] std::vector<std::string> reload_shares(smb_server& server, user_database& users,
@@ -223,6 +222,7 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     report_no_answer(reopened.kept, "it keeps its volume", log);
     report_no_answer(reopened.without_snapshots, "it has no previous versions until it answers", log);
     report_no_answer(reopened.left_out, "it is not served until it answers", log);
+    report_missing_snapshots(reopened.missing_snapshots, log);
     report_problems(server, *options, users, log);
     log.write(event_severity::info, "configuration reloaded", {});
     return reopened.needed;
@@ -511,7 +511,7 @@ void serve(const serve_options& given, const std::string& file) {
     share_domains domains;
     share_opener opener({.loop = **loop, .images = images, .domains = domains, .hardening = hardening});
     auto shares = opener.open(options);
-    if (not shares) fail(shares.error());
+    if (not shares.shares) fail(shares.shares.error());
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
     system_clock_source clock;
     const smb::server::event_severity least = least_severity(options);
@@ -534,7 +534,7 @@ void serve(const serve_options& given, const std::string& file) {
                        .peers = peers.get(),
                        .other_loops = (*others)->loops(),
                        .watchdog = &watchdog},
-                      configuration_for(options, *std::move(shares), resources));
+                      configuration_for(options, *std::move(shares.shares), resources));
     server.context().administrators.publish(options.administrators);
     const auto watching_loops = watchdog_thread::start(watchdog);
     if (not watching_loops) fail(watching_loops.error().message());
@@ -547,6 +547,7 @@ void serve(const serve_options& given, const std::string& file) {
         [&] { reload_users(server, *users.database, log), reloads.add(); });
     const auto service = open_service(server, options);
     if (service) {
+        report_missing_snapshots(shares.missing_snapshots, log);
         report_problems(server, options, *users.database, log);
         print_banner(server, options, users, service->is_fallback_port, *service->watching, hardening,
                      std::move(runs_as));

@@ -1,7 +1,6 @@
 #include "sluice/cli/serve/serve_command_line.hpp"
 
 #include "sluice/cli/serve/serve_rules.hpp"
-#include "sluice/cli/serve/share_snapshots.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -12,7 +12,6 @@
 
 #include "sluice/cli/byte_size.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
-#include "sluice/cli/serve/share_snapshots.hpp"
 
 namespace sluice::cli {
 
@@ -134,7 +133,7 @@ void check_referral(table_reader& reader, const toml::table& table, const share_
     if (share.name.empty()) return reader.refuse(*node, "missing setting name, which a referral needs");
     for (const std::string_view key :
          {"size-limit", "read-only", "hide-unreadable", "read-only-user", "auditor", "offload", "short-names",
-          "overlay", "journal", "code-page", "time-zone"})
+          "previous-versions", "overlay", "journal", "code-page", "time-zone"})
         if (const toml::node* const of_files = table.get(key))
             reader.refuse(*of_files,
                           fmt::format("'{}' does not apply to a share with a referral; remove it", key));
@@ -156,7 +155,7 @@ void check_referral(table_reader& reader, const toml::table& table, const share_
     reader.take("auditor", share.auditors);
     reader.take("offload", share.offloads);
     reader.take_switch("short-names", share.short_names);
-    reader.take("previous-versions", share.previous_versions, validate_previous_versions);
+    reader.take("previous-versions", share.previous_versions, validate_previous_versions_of_share);
     reader.take("overlay", share.image.overlay);
     reader.take("journal", share.image.journal);
     reader.take("code-page", share.image.code_page);

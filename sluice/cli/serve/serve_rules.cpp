@@ -16,6 +16,7 @@
 #include "sluice/cli/user_names.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_dfs.hpp"
 #include "sluice/smb/wire/utf16.hpp"
+#include "sluice/vfs/snapshot/snapshot_pattern.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -119,6 +120,15 @@ std::expected<std::vector<smb::wire::signing_algorithm>, std::string> signing_al
     }
     if (named.empty()) return std::unexpected(fmt::format("the list is empty; {}", rule));
     return named;
+}
+
+std::string validate_previous_versions(const std::string& pattern) {
+    const auto parsed = vfs::snapshot_pattern::parse(pattern);
+    return parsed ? std::string() : parsed.error();
+}
+
+std::string validate_previous_versions_of_share(const std::string& pattern) {
+    return pattern == no_previous_versions ? std::string() : validate_previous_versions(pattern);
 }
 
 std::string validate_user(const std::string& name_and_password) {

@@ -49,6 +49,12 @@ inline constexpr std::size_t referral_targets_max = 16;
 /// Returns a valid target in the form of the protocol, \server\share\path ([MS-DFSC] 2.2.5).
 [[nodiscard]] std::string referral_path(std::string target);
 
+/// For --previous-versions: a pattern of snapshots.
+[[nodiscard]] std::string validate_previous_versions(const std::string& pattern);
+/// The same for one share, which may also have none.
+[[nodiscard]] std::string validate_previous_versions_of_share(const std::string& pattern);
+inline constexpr const char* no_previous_versions = "off";
+
 /// For --user. The rule does not contain the value, which may have a password.
 [[nodiscard]] std::string validate_user(const std::string& name_and_password);
 

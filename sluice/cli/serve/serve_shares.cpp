@@ -49,9 +49,24 @@ namespace {
     return configuration;
 }
 
+// Returns the reason why the general pattern cannot be that of all shares that inherit it.
+[[nodiscard]] std::string ambiguity_of_pattern(const serve_options& options, const share_roots& answered) {
+    const std::string& general = options.previous_versions;
+    const auto inherits = [&](const share_options& each) {
+        const auto root = answered.find(each.path);
+        return each.referral.empty() and each.previous_versions.empty() and root != answered.end() and
+               root->second and root->second->is_directory;
+    };
+    if (not general.starts_with('/') or std::ranges::count_if(options.shares, inherits) < 2) return {};
+    return fmt::format(
+        "invalid value '{}' for previous-versions: it would apply to several shares; use a path that is "
+        "relative to each of them, or set it for each share",
+        general);
+}
+
 }  // namespace
 
-opened_shares share_opener::open(const serve_options& options) {
+share_opener::reopened share_opener::open(const serve_options& options) {
     share_roots roots;
     for (const share_options& share : options.shares) {
         if (not share.referral.empty()) continue;
@@ -59,7 +74,7 @@ opened_shares share_opener::open(const serve_options& options) {
         if (const std::string snapshots = snapshot_directory_of(options, share); not snapshots.empty())
             roots.emplace(snapshots, find_share_root(snapshots));
     }
-    return reopen(options, roots).shares;
+    return reopen(options, roots);
 }
 
 share_opener::reopened share_opener::reopen(const serve_options& options, const share_roots& answered) {
@@ -67,6 +82,10 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
     std::erase_if(answering.shares,
                   [&](const share_options& share) { return not answered.contains(share.path); });
     reopened done;
+    if (std::string problem = ambiguity_of_pattern(options, answered); not problem.empty()) {
+        done.shares = std::unexpected(std::move(problem));
+        return done;
+    }
     std::vector<served> next;
     for (const share_options& share : options.shares) {
         if (not share.referral.empty()) {
@@ -83,7 +102,7 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
             .quotas = options.quotas,
             .streams_root = streams.path,
             .volume = {},
-            .pattern = snapshot_pattern_of(options, share)};
+            .pattern = std::string(snapshot_pattern_of(options, share))};
         std::shared_ptr<vfs::volume> volume;
         const auto root = answered.find(share.path);
         if (root != answered.end()) one.root = root->second;
@@ -176,25 +195,33 @@ share_opener::snapshots_result share_opener::snapshots_of(served& one, const ser
         one.snapshot_root = now.snapshot_root;
         if (auto known = now.snapshots.lock()) return known;
     }
-    if (has_answered) return open_snapshots(one, where);
+    if (has_answered) return open_snapshots(one, where, done);
     done.needed.push_back(where);
     done.without_snapshots.push_back(one.share);
     done.without_snapshots.back().path = where;
     return nullptr;
 }
 
-share_opener::snapshots_result share_opener::open_snapshots(const served& one, const std::string& where) {
-    if (const std::string why = from_.hardening.why_not_read(where); not why.empty())
-        return std::unexpected("previous-versions: " + why);
-    auto pattern = vfs::snapshot_pattern::parse(one.pattern);
-    ENSURE(pattern.has_value(), "checked when the options were read");
-    auto opened = vfs::host_snapshots::open(from_.loop, one.share.path, *std::move(pattern),
-                                            {.short_names = one.short_names,
-                                             .label = one.share.name,
-                                             .domains = &from_.domains.table(),
-                                             .offload_always = one.offloads});
-    if (not opened) return std::unexpected("previous-versions: " + about(where, opened.error()));
-    return *std::move(opened);
+share_opener::snapshots_result share_opener::open_snapshots(const served& one, const std::string& where,
+                                                            reopened& done) {
+    std::string why = from_.hardening.why_not_read(where);
+    if (why.empty()) {
+        auto pattern = vfs::snapshot_pattern::parse(one.pattern);
+        ENSURE(pattern.has_value(), "checked when the options were read");
+        auto opened = vfs::host_snapshots::open(from_.loop, one.share.path, *std::move(pattern),
+                                                {.short_names = one.short_names,
+                                                 .label = one.share.name,
+                                                 .domains = &from_.domains.table(),
+                                                 .offload_always = one.offloads});
+        if (opened) return *std::move(opened);
+        why = about(where, opened.error()) + std::string(vfs::remedy_for_snapshots(opened.error()));
+    }
+    // A pattern for all shares may suit some of them only. And clients may remove the directory,
+    // which must not prevent a reload.
+    const bool must_exist = not one.share.previous_versions.empty() and now_.empty();
+    if (must_exist) return std::unexpected("previous-versions: " + why);
+    done.missing_snapshots.push_back({.share = one.share.name, .why = std::move(why)});
+    return nullptr;
 }
 
 // The volume of a share that cannot be opened before the file system of `awaited` answers, if the

@@ -36,9 +36,11 @@ class share_opener {
 public:
     explicit share_opener(const share_sources& from) noexcept : from_(from) {}
 
-    /// Opens all shares of the options. Blocks: for their file systems.
-    [[nodiscard]] opened_shares open(const serve_options& options);
-
+    /// A share without previous versions, because the directory of its snapshots cannot be opened.
+    struct missing_directory {
+        std::string share;
+        std::string why;
+    };
     struct reopened {
         opened_shares shares;
         // Their file systems do not answer, or those of the stores of their streams: `path` is on
@@ -47,8 +49,12 @@ public:
         std::vector<share_options> left_out{};
         // The file systems of their snapshots do not answer: `path` is the directory of these.
         std::vector<share_options> without_snapshots{};
+        std::vector<missing_directory> missing_snapshots{};
         std::vector<std::string> needed{};  // the paths of those whose options need an answer
     };
+    /// Opens all shares of the options. Blocks: for their file systems.
+    [[nodiscard]] reopened open(const serve_options& options);
+
     /// Opens the shares of the options whose file systems have answered. A directory whose root and
     /// options are the same keeps its volume. A share whose file system has not answered keeps its
     /// volume, if it is served by the same name from the same path; otherwise it is left out. The
@@ -85,7 +91,8 @@ private:
     using snapshots_result = std::expected<std::shared_ptr<vfs::snapshots>, std::string>;
     [[nodiscard]] snapshots_result snapshots_of(served& one, const serve_options& options,
                                                 const share_roots& answered, reopened& done);
-    [[nodiscard]] snapshots_result open_snapshots(const served& one, const std::string& where);
+    [[nodiscard]] snapshots_result open_snapshots(const served& one, const std::string& where,
+                                                  reopened& done);
     [[nodiscard]] std::shared_ptr<vfs::volume> keep(served& one, const std::string& awaited,
                                                     reopened& done) const;
 

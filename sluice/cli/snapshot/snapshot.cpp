@@ -11,7 +11,7 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/message.hpp"
-#include "sluice/cli/serve/share_snapshots.hpp"
+#include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/terminal_text.hpp"
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
@@ -45,7 +45,9 @@ void list(const snapshot_arguments& arguments) {
     auto loop = io::best_available();
     if (not loop) fail(loop.error().message());
     const auto opened = vfs::host_snapshots::open(**loop, arguments.directory, pattern, {});
-    if (not opened) fail(about(vfs::directory_of_snapshots(arguments.directory, pattern), opened.error()));
+    if (not opened)
+        fail(about(vfs::directory_of_snapshots(arguments.directory, pattern), opened.error()) +
+             std::string(vfs::remedy_for_snapshots(opened.error())));
     const auto times = (*opened)->list({}, nullptr);
     if (not times) fail(about(vfs::directory_of_snapshots(arguments.directory, pattern), times.error()));
     for (const vfs::snapshot_time when : *times) {

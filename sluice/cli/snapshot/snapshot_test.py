@@ -106,6 +106,15 @@ class Snapshots(unittest.TestCase):
         with tempfile.TemporaryDirectory() as elsewhere:
             self.assertIn("must name a directory of the same btrfs", self.refuse("create", "--pattern", f"{elsewhere}/%s", self.share))
 
+    def test_a_link_that_a_client_has_created_does_not_lead_to_the_snapshots_of_another_share(self):
+        made = pathlib.Path(self.snapshot("create", self.share).strip())
+        other = self.root / "linking"
+        self.assertEqual(run("btrfs", "subvolume", "create", other).returncode, 0)
+        (other / ".snapshots").symlink_to(self.share / ".snapshots")
+        for command in (("create", other), ("list", other), ("delete", other, made.name)):
+            self.assertIn("without symbolic links", self.refuse(*command))
+        self.assertEqual(list((self.share / ".snapshots").iterdir()), [made])
+
     def test_clients_see_the_content_and_the_streams_of_a_snapshot(self):
         if not shutil.which("smbclient"):
             self.skipTest("smbclient is not installed (Debian package smbclient)")

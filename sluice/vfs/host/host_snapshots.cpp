@@ -44,6 +44,36 @@ private:
     return entry.type == io::file_type::directory or entry.type == io::file_type::unknown;
 }
 
+// How far paths in a snapshot may lead.
+[[nodiscard]] io::confinement limit_within(const host_volume_options& options) noexcept {
+    return options.follow_links ? io::confinement::beneath_one_mount
+                                : io::confinement::beneath_one_mount_no_symlinks;
+}
+
+// A volume that is destroyed where its calls run: its last user may be on a loop, and closing its
+// descriptors may block, or unmount its file system.
+class open_snapshot {
+public:
+    open_snapshot(std::unique_ptr<host_volume> opened, std::shared_ptr<fs_domain> domain)
+        : contents_(std::make_unique<contents>(std::move(opened))), domain_(std::move(domain)) {}
+    open_snapshot(const open_snapshot&) = delete;
+    open_snapshot& operator=(const open_snapshot&) = delete;
+    ~open_snapshot() {
+        ENSURE(contents_ != nullptr, "a volume is discarded once");
+        fs_domain& where = *domain_;
+        where.discard(std::move(contents_), std::move(domain_));
+    }
+    [[nodiscard]] host_volume& volume() const noexcept { return *contents_->opened; }
+
+private:
+    struct contents final : discardable {
+        explicit contents(std::unique_ptr<host_volume> volume) noexcept : opened(std::move(volume)) {}
+        const std::unique_ptr<host_volume> opened;
+    };
+    std::unique_ptr<contents> contents_;
+    std::shared_ptr<fs_domain> domain_;
+};
+
 }  // namespace
 
 std::string directory_of_snapshots(const std::string& root, const snapshot_pattern& pattern) {
@@ -51,20 +81,38 @@ std::string directory_of_snapshots(const std::string& root, const snapshot_patte
     return pattern.directory().empty() ? root : join_path(root, pattern.directory());
 }
 
+result<io::path_handle> open_directory_of_snapshots(const std::string& root,
+                                                    const snapshot_pattern& pattern) {
+    constexpr auto limit = io::confinement::beneath_no_symlinks;
+    std::string_view inside = pattern.directory();
+    auto base = io::path_handle::open(pattern.is_absolute() ? std::string("/") : root, limit);
+    if (not base) return failure(base.error());
+    if (pattern.is_absolute()) inside.remove_prefix(1);
+    ENSURE(not inside.starts_with('/'), "the limit applies to a path that is relative to the base");
+    return inside.empty() ? std::move(base) : io::path_handle::open(*base, inside, limit);
+}
+
+std::string_view remedy_for_snapshots(const error& why) noexcept {
+    const bool is_link = why == std::errc::too_many_symbolic_link_levels;
+    return is_link ? "; the pattern must name a path without symbolic links" : "";
+}
+
 result<std::shared_ptr<host_snapshots>> host_snapshots::open(io::io_multiplexer& multiplexer,
                                                              const std::string& root,
                                                              snapshot_pattern pattern,
                                                              const host_volume_options& options) {
-    const std::string where = directory_of_snapshots(root, pattern);
-    auto directory = io::path_handle::open(where, io::confinement::beneath_no_symlinks);
+    auto directory = open_directory_of_snapshots(root, pattern);
     if (not directory) return failure(directory.error());
-    auto domain = std::make_shared<fs_domain>(fs_domain_options{.name = where});
+    ENSURE(directory->confined() == io::confinement::beneath_no_symlinks, "snapshots are not links");
+    auto domain =
+        std::make_shared<fs_domain>(fs_domain_options{.name = directory_of_snapshots(root, pattern)});
     if (options.domains != nullptr) {
-        auto known = options.domains->domain_of(*directory, options.offload_always);
-        if (not known) return failure(known.error());
-        domain = *std::move(known);
+        auto made = options.domains->make_crossing_domain(directory_of_snapshots(root, pattern));
+        if (not made) return failure(made.error());
+        domain = *std::move(made);
     }
     host_volume_options of_snapshot = options;
+    of_snapshot.domains = nullptr;  // all have the domain that was made
     of_snapshot.read_only = true;
     of_snapshot.watched = false;
     of_snapshot.streams_root.clear();
@@ -72,7 +120,7 @@ result<std::shared_ptr<host_snapshots>> host_snapshots::open(io::io_multiplexer&
         multiplexer, *std::move(directory), std::move(pattern), of_snapshot, std::move(domain)));
 }
 
-result<std::vector<snapshot_time>> host_snapshots::read_times() const {
+result<std::vector<snapshot_time>> host_snapshots::read_times(bool& has_unknown) const {
     const auto listed = io::directory_handle::open(directory_, ".");
     if (not listed) return failure(listed.error());
     std::array<io::directory_entry, limits::listed_names_per_batch> entries;
@@ -88,6 +136,7 @@ result<std::vector<snapshot_time>> host_snapshots::read_times() const {
         for (const io::directory_entry& each : batch->entries) {
             if (not may_be_directory(each)) continue;
             if (const auto when = pattern_.time_of(each.name)) latest.add(*when);
+            has_unknown |= each.type == io::file_type::unknown;
         }
         position = batch->next;
     }
@@ -107,8 +156,7 @@ bool host_snapshots::has_path(snapshot_time when, std::string_view path, const a
     const auto root = open_root(when);
     if (not root) return false;
     if (path.empty()) return true;
-    const io::anchor_directory inside{.descriptor = root->descriptor(),
-                                      .limit = io::confinement::beneath_one_mount};
+    const io::anchor_directory inside{.descriptor = root->descriptor(), .limit = limit_within(options_)};
     const auto look = [&] {
         const auto found = io::open_at(inside, io::terminated_path(path),
                                        {.flags = O_PATH | O_NOFOLLOW, .operation = "find"});
@@ -126,8 +174,11 @@ result<std::vector<snapshot_time>> host_snapshots::list(std::string_view path,
     std::string storage;
     const auto inside = host_path(path, storage);
     if (not inside) return failure(inside.error());
-    auto times = read_times();
+    bool has_unknown = false;
+    auto times = read_times(has_unknown);
     if (not times) return times;
+    // A directory is a snapshot. Opening all of them would mount them (ZFS).
+    if (inside->empty() and pattern_.subpath().empty() and not has_unknown) return times;
     std::erase_if(*times, [&](snapshot_time each) { return not has_path(each, *inside, as); });
     return times;
 }
@@ -140,13 +191,14 @@ result<std::shared_ptr<volume>> host_snapshots::open(snapshot_time when) noexcep
                              root.error() == std::errc::not_a_directory;
         return failure(is_none ? error(ENOENT, "open snapshot") : root.error());
     }
-    const auto limit = options_.follow_links ? io::confinement::beneath_one_mount
-                                             : io::confinement::beneath_one_mount_no_symlinks;
-    auto opened = host_volume::open(multiplexer_, io::path_handle(root->release(), limit), options_);
+    auto opened =
+        host_volume::open(multiplexer_, io::path_handle(root->release(), limit_within(options_)), options_);
     if (not opened) return failure(opened.error());
+    (*opened)->set_domain(domain_);
     ENSURE((*opened)->features().is_read_only and (*opened)->changes() == nullptr,
            "the volume of a snapshot changes nothing and watches nothing");
-    return std::shared_ptr<volume>(*std::move(opened));
+    const auto made = std::make_shared<open_snapshot>(*std::move(opened), domain_);
+    return std::shared_ptr<volume>(made, &made->volume());
 }
 
 }  // namespace sluice::vfs

@@ -6,9 +6,12 @@
 
 #include <filesystem>
 #include <fstream>
+#include <latch>
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
+#include "sluice/vfs/domain/domain_table.hpp"
+#include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/limits.hpp"
 #include "sluice/vfs/node_children.hpp"
 
@@ -70,6 +73,17 @@ TEST_F(host_snapshots_test, list_only_the_times_at_which_the_name_existed) {
     EXPECT_THAT(list("none"), ElementsAre());
     EXPECT_THAT(list("etc/passwd"), ElementsAre()) << "a link does not lead out of a snapshot";
     EXPECT_EQ(code(open("snap/%Y-%m-%d")->list("../2026-01-01/d", nullptr)), EILSEQ);
+}
+
+TEST_F(host_snapshots_test, list_only_the_times_whose_files_an_open_finds) {
+    put("snap/2026-01-01/d/f");
+    put("snap/2026-01-02/other/f");
+    fs::create_symlink("other", scratch.path_of("snap/2026-01-02/d"));
+    const auto follows = open("snap/%Y-%m-%d");
+    const auto follows_none = open("snap/%Y-%m-%d", {.follow_links = false});
+    EXPECT_THAT(follows->list("d/f", nullptr).value(), ElementsAre(day(2), day(1)));
+    EXPECT_THAT(follows_none->list("d/f", nullptr).value(), ElementsAre(day(1)));
+    EXPECT_FALSE(follows_none->open(day(2)).value()->find("d/f", follow_links::yes));
 }
 
 TEST_F(host_snapshots_test, open_the_tree_of_a_time_without_changes_and_watches) {
@@ -138,6 +152,72 @@ TEST_F(host_snapshots_test, list_the_latest_of_too_many) {
     ASSERT_EQ(times.size(), limits::snapshots_listed_max);
     EXPECT_EQ(times.front().time_since_epoch(), 2033s);
     EXPECT_EQ(times.back().time_since_epoch(), 1010s);
+}
+
+TEST_F(host_snapshots_test, are_not_behind_a_link_that_a_client_can_create) {
+    put("other/.snapshots/2026-01-01/secret");
+    put("share/f");
+    put("share/d/f");
+    const auto open_share = [&](const std::string& text) {
+        return code(host_snapshots::open(*multiplexer, scratch.path_of("share"),
+                                         snapshot_pattern::parse(text).value(), {}));
+    };
+    const std::string absolute = scratch.path_of("share/.snapshots/%Y-%m-%d");
+    fs::create_symlink("../other/.snapshots", scratch.path_of("share/.snapshots"));
+    EXPECT_EQ(open_share(".snapshots/%Y-%m-%d"), ELOOP);
+    EXPECT_EQ(open_share(absolute), ELOOP);
+    fs::create_symlink("d", scratch.path_of("share/e"));
+    fs::create_directories(scratch.path_of("share/d/inside"));
+    EXPECT_EQ(open_share("e/inside/%Y-%m-%d"), ELOOP) << "also if it stays in the share";
+    fs::remove(scratch.path_of("share/.snapshots"));
+    fs::create_directories(scratch.path_of("share/.snapshots"));
+    EXPECT_EQ(open_share(".snapshots/%Y-%m-%d"), 0);
+    EXPECT_EQ(open_share(absolute), 0);
+}
+
+TEST_F(host_snapshots_test, are_found_if_the_root_of_the_share_is_a_link) {
+    put("snap/2026-01-01/f");
+    fs::create_symlink(".", scratch.path_of("share"));
+    const auto opened = host_snapshots::open(*multiplexer, scratch.path_of("share"),
+                                             snapshot_pattern::parse("snap/%Y-%m-%d").value(), {});
+    ASSERT_TRUE(opened) << "the administrator has named the root";
+    EXPECT_THAT((*opened)->list("f", nullptr).value(), ElementsAre(day(1)));
+}
+
+TEST_F(host_snapshots_test, have_one_domain_of_their_own_however_often_they_are_opened) {
+    put("snap/2026-01-01/f");
+    put("snap/2026-01-02/f");
+    domain_table domains;
+    const auto live = host_volume::open(*multiplexer, scratch.path(), {.domains = &domains}).value();
+    const auto tested = open("snap/%Y-%m-%d", {.domains = &domains});
+    const std::size_t known = domains.all().size();
+    for (unsigned i = 0; i != 100; ++i) {
+        const auto past = tested->open(day(1 + i % 2)).value();
+        ASSERT_EQ(past->domain().number(), tested->domain().number());
+    }
+    EXPECT_EQ(domains.all().size(), known);
+    EXPECT_NE(tested->domain().number(), live->domain().number());
+    EXPECT_EQ(tested->domain().policy(), call_policy::never_inline) << "a loop does not wait for them";
+}
+
+TEST_F(host_snapshots_test, are_closed_by_a_worker_of_their_domain) {
+    struct blocked final : discardable {
+        explicit blocked(std::latch& until) noexcept : goes_on(until) {}
+        ~blocked() override { goes_on.wait(); }
+        std::latch& goes_on;
+    };
+    put("snap/2026-01-01/f");
+    domain_table domains({.workers_max = 1});
+    const auto tested = open("snap/%Y-%m-%d", {.domains = &domains});
+    auto past = tested->open(day(1)).value();
+    std::latch goes_on(1);
+    tested->domain().discard(std::make_unique<blocked>(goes_on));
+    const std::size_t before = tested->domain().statistics().running + tested->domain().statistics().queued;
+    past.reset();
+    EXPECT_EQ(before, 1U);
+    EXPECT_EQ(tested->domain().statistics().running + tested->domain().statistics().queued, 2U)
+        << "the volume waits for the worker";
+    goes_on.count_down();
 }
 
 TEST_F(host_snapshots_test, report_a_missing_directory) {

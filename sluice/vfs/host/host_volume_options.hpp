@@ -24,8 +24,8 @@ struct host_volume_options {
     // directory restricts them. Others may never write, even with a umask of 0.
     std::uint16_t file_permission_bits = 0664;
     std::uint16_t directory_permission_bits = 0775;
-    // Without it, there is no change feed, and a lookup in another case reads the directory, so that
-    // the volume needs no inotify queue.
+    // Without it, there is no change feed, and a lookup in another case reads the directory, so
+    // that the volume needs no inotify queue.
     bool watched = true;
     std::string label{};  // by default the directory's name
     index_limits index{};

@@ -30,8 +30,8 @@ constexpr ino_t subvolume_root_inode = 256;  // BTRFS_FIRST_FREE_OBJECTID
     return path + ": " + operation + ": " + std::strerror(errno);
 }
 
-[[nodiscard]] io::handle open_directory(const std::string& path) noexcept {
-    return io::handle({.descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+[[nodiscard]] io::handle open_directory(const std::string& path, int base = AT_FDCWD) noexcept {
+    return io::handle({.descriptor = ::openat(base, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC),
                        .kind = io::handle_kind::directory});
 }
 
@@ -86,10 +86,16 @@ struct opened_places {
                          .directory_path = directory_of_snapshots(root, pattern)};
     if (not places.source.is_valid()) return std::unexpected(last_problem(places.source_path, "open"));
     if (support_of(places.source) == snapshot_support::none) return std::unexpected(no_support(*source));
-    places.directory = open_directory(places.directory_path);
+    const auto found = open_directory_of_snapshots(root, pattern);
+    if (not found) {
+        const bool is_missing = found.error() == std::errc::no_such_file_or_directory;
+        return std::unexpected(
+            places.directory_path + ": " + found.error().message() +
+            (is_missing ? "; create the directory first" : std::string(remedy_for_snapshots(found.error()))));
+    }
+    places.directory = open_directory(".", found->descriptor());
     if (places.directory.is_valid()) return places;
-    const char* const remedy = errno == ENOENT ? "; create the directory first" : "";
-    return std::unexpected(last_problem(places.directory_path, "open") + remedy);
+    return std::unexpected(last_problem(places.directory_path, "open"));
 }
 
 [[nodiscard]] std::string snapshot_on_btrfs(const opened_places& places, const std::string& name) {
@@ -108,10 +114,15 @@ struct opened_places {
     return last_problem(places.directory_path + '/' + name, "create snapshot") + remedy;
 }
 
+// Directories elsewhere are ordinary ones.
+[[nodiscard]] std::string not_on_zfs(const opened_places& places) {
+    if (places.directory_path.ends_with(".zfs/snapshot")) return {};
+    return places.directory_path +
+           ": ZFS has its snapshots in .zfs/snapshot; use a pattern as in .zfs/snapshot/%Y-%m-%d_%H%M";
+}
+
 [[nodiscard]] std::string snapshot_on_zfs(const opened_places& places, const std::string& name) {
-    if (not places.directory_path.ends_with(".zfs/snapshot"))
-        return places.directory_path +
-               ": ZFS has its snapshots in .zfs/snapshot; use a pattern as in .zfs/snapshot/%Y-%m-%d_%H%M";
+    if (std::string problem = not_on_zfs(places); not problem.empty()) return problem;
     if (::mkdirat(places.directory.descriptor(), name.c_str(), 0755) == 0) return {};
     return last_problem(places.directory_path + '/' + name, "create snapshot") +
            "; 'zfs allow' and the module parameter zfs_admin_snapshot permit it";
@@ -138,6 +149,7 @@ struct opened_places {
 }
 
 [[nodiscard]] std::string deletion_on_zfs(const opened_places& places, const std::string& name) {
+    if (std::string problem = not_on_zfs(places); not problem.empty()) return problem;
     if (::unlinkat(places.directory.descriptor(), name.c_str(), AT_REMOVEDIR) == 0) return {};
     return last_problem(places.directory_path + '/' + name, "delete snapshot");
 }

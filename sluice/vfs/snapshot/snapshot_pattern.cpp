@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <system_error>
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
@@ -88,7 +89,7 @@ struct divided_path {
             continue;
         }
         std::string& to = parts.name.empty() ? parts.directory : parts.subpath;
-        if (not parts.name.empty() and component == "..") parts.problem = "no '..' may follow the time";
+        if (component == "..") parts.problem = "'..' is not allowed; use an absolute path";
         if (not to.empty() and not to.ends_with('/')) to += '/';
         to += without_escapes(component);
     }

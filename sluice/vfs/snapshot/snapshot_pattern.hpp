@@ -15,7 +15,8 @@ using snapshot_time = std::chrono::sys_seconds;
 
 /// The paths of the snapshots of a directory, as a pattern: `/srv/.snapshots/%Y-%m-%d_%H%M/data`.
 /// One component, the name, contains the time. The components before it lead to the directory that
-/// contains the snapshots, and those after it from a snapshot to the directory that it shows.
+/// contains the snapshots, and those after it from a snapshot to the directory that it shows. None
+/// is "..".
 ///
 /// The conversions are those of strftime(3), and the time is UTC, so that no time is ambiguous:
 /// %Y (four digits), %m, %d, %H, %M, %S (two digits), %s (seconds since 1970), %% (a percent sign).
@@ -29,8 +30,8 @@ public:
     [[nodiscard]] static std::expected<snapshot_pattern, std::string> parse(std::string_view text);
 
     /// Returns the time of a snapshot's name. Returns std::nullopt if the name does not match the
-    /// pattern, has an invalid date, or is not the name that name_of() returns for that time. Allocates: the
-    /// name that it compares.
+    /// pattern, has an invalid date, or is not the name that name_of() returns for that time.
+    /// Allocates: the name that it compares.
     [[nodiscard]] std::optional<snapshot_time> time_of(std::string_view name) const;
     /// Returns the name of the snapshot of a time; std::nullopt if the pattern cannot express the
     /// time: it has seconds, but the pattern has not, or it is not from 1970 to 9999. Allocates:

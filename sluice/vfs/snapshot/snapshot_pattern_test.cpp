@@ -71,7 +71,8 @@ TEST(snapshot_pattern, rejects_patterns_that_do_not_determine_one_name) {
     EXPECT_EQ(problem_of("%Y%m%d%H%S"), "%S needs %M");
     EXPECT_EQ(problem_of("%s%Y"), "%s must be the only conversion");
     EXPECT_EQ(problem_of("%s0"), "no digit may follow %s");
-    EXPECT_EQ(problem_of("%s/../x"), "no '..' may follow the time");
+    for (const char* const up : {"%s/../x", "../%s", "a/../%s", "/srv/../%s"})
+        EXPECT_EQ(problem_of(up), "'..' is not allowed; use an absolute path") << up;
     EXPECT_EQ(problem_of(std::string_view("%s\0", 3)), "a path has no zero byte");
     EXPECT_EQ(problem_of(std::string(250, 'x') + "%s"), "a name may have at most 255 bytes");
 }

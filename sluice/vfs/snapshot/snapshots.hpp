@@ -29,15 +29,15 @@ public:
     /// its names; the empty path exists in each snapshot. The path is looked up with the identity
     /// of `as`, or, if it is null, with that of the process. Errors: E2BIG if the directory
     /// contains more than limits::snapshot_names_max names; those of the file system. Allocates:
-    /// the result. Blocks: for the file systems of the snapshots. Complexity: linear in the names of
-    /// the directory.
+    /// the result. Blocks: for the file systems of the snapshots. Complexity: linear in the names
+    /// of the directory.
     [[nodiscard]] virtual result<std::vector<snapshot_time>> list(std::string_view path,
                                                                   const account_identity* as) noexcept = 0;
 
     /// Opens the tree as it was at that time: a volume that is read-only and has no change feed, so
-    /// that it may be destroyed on any thread. Errors: ENOENT if there is no snapshot of exactly
-    /// this time; those of opening a volume. Allocates: the volume. Blocks: for the file system of
-    /// the snapshot.
+    /// that it may be destroyed on any thread; if that may block, it runs in domain(). Errors: ENOENT if
+    /// there is no snapshot of exactly this time; those of opening a volume. Allocates: the volume. Blocks:
+    /// for the file system of the snapshot.
     [[nodiscard]] virtual result<std::shared_ptr<volume>> open(snapshot_time when) noexcept = 0;
 
 protected:

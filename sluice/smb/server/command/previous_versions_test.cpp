@@ -204,6 +204,26 @@ TEST_F(previous_versions, an_open_for_writing_is_granted_and_writes_nothing) {
     EXPECT_EQ(content_of(past()), "monday");
 }
 
+TEST_F(previous_versions, an_open_is_granted_no_caching_of_writes) {
+    using enum wire::lease_state;
+    auto asked = how_at(monday, wire::file_all_access);
+    for (const auto level : {wire::oplock_level::exclusive, wire::oplock_level::batch}) {
+        asked.oplock_level = level;
+        const auto made = client().create("d\\f", asked);
+        EXPECT_EQ(made.oplock_level, wire::oplock_level::level_2);
+        EXPECT_EQ(close(made.file), nt_status::success);
+    }
+    asked.oplock_level = wire::oplock_level::lease;
+    asked.contexts.lease = wire::lease{.key = {{std::byte{1}}}, .state = read | handle | write};
+    const auto leased = client().create("d\\f", asked);
+    ASSERT_TRUE(leased.contexts.lease);
+    EXPECT_EQ(leased.contexts.lease->state, read | handle);
+    asked.contexts.timewarp.reset();
+    asked.contexts.lease->key = {{std::byte{2}}};
+    EXPECT_EQ(client().create("d\\f", asked).contexts.lease->state, read | handle | write)
+        << "the present file";
+}
+
 TEST_F(previous_versions, a_create_that_would_change_something_is_refused) {
     for (const auto disposition : {create_disposition::create, create_disposition::supersede,
                                    create_disposition::overwrite, create_disposition::overwrite_if}) {

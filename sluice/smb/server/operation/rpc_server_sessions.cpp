@@ -10,6 +10,7 @@
 #include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/server/operation/rpc_server_host.hpp"
 #include "sluice/smb/server/operation/session_life.hpp"
+#include "sluice/smb/wire/fsctl/fsctl_snapshots.hpp"
 
 namespace sluice::smb::server {
 
@@ -77,7 +78,9 @@ namespace {
 [[nodiscard]] std::string path_of(const open& one) {
     ENSURE(one.node != nullptr and one.through != nullptr, "a file is open through a share");
     held_mutexes::ensure_none();
-    std::string path = "C:\\" + one.through->configuration().name + '\\' + one.node->path();
+    std::string path = "C:\\" + one.through->configuration().name + '\\';
+    if (one.is_past()) path += wire::gmt_token_of(*one.past->past_time) + '\\';
+    path += one.node->path();
     if (const std::string stream = one.node->stream_name(); not stream.empty()) path += ':' + stream;
     std::ranges::replace(path, '/', '\\');
     return path;

@@ -189,6 +189,16 @@ void add_cached_directories(std::vector<limit_row>& to, std::string_view group, 
     to.back().when_reached = "the open gets no lease";
 }
 
+void add_snapshots(std::vector<limit_row>& to, std::string_view group, const limits_in_use& now) {
+    to.push_back(shared(limit::snapshots, group, "open snapshots", now));
+    to.push_back({"snapshots_listed_max", group, "snapshots in a list of previous versions",
+                  vfs::limits::snapshots_listed_max});
+    to.back().when_reached = "the earlier ones are omitted";
+    to.push_back(
+        {"snapshot_names_max", group, "names in a directory of snapshots", vfs::limits::snapshot_names_max});
+    to.back().when_reached = "the list of previous versions is rejected";
+}
+
 void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
     constexpr std::string_view group = "Sessions and files";
     const auto per = [&](limit which, std::string_view what, std::size_t bound, std::size_t in_use) {
@@ -217,13 +227,7 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
     to.push_back(shared(limit::queued_change_bytes, group, "queued change notifications", now, "bytes"));
     to.back().when_reached = "the watch loses its changes; its client lists the directory";
     add_cached_directories(to, group, now);
-    to.push_back(shared(limit::snapshots, group, "open snapshots", now));
-    to.push_back({"snapshots_listed_max", group, "snapshots in a list of previous versions",
-                  vfs::limits::snapshots_listed_max});
-    to.back().when_reached = "the earlier ones are omitted";
-    to.push_back(
-        {"snapshot_names_max", group, "names in a directory of snapshots", vfs::limits::snapshot_names_max});
-    to.back().when_reached = "the list of previous versions is rejected";
+    add_snapshots(to, group, now);
     per(limit::notify_changes, "queued change notifications per watch", limits::notify_changes_max,
         now.changes_of_watch);
     to.back().when_reached = "the watch loses its changes; its client lists the directory";

@@ -20,8 +20,8 @@ struct process_resources {
 /// Three quarters of the descriptors are for opens, at two each. So the half that one client may
 /// hold, at the four that an open can need, leaves a quarter. An eighth is for connections; an
 /// eighth of these, but at least a few, may be without a session. A sixteenth is for open
-/// snapshots, at up to four each. The rest is for the server itself. So a connection is accepted whichever
-/// files clients have open.
+/// snapshots, at up to four each. The rest is for the server itself. So a connection is accepted
+/// whichever files clients have open.
 struct server_bounds {
     shared_bounds shared{};  // by limit
     std::size_t connections_without_session = 0;

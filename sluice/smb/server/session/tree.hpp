@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "sluice/smb/server/core/fifo_lock.hpp"
 #include "sluice/smb/server/session/client_quotas.hpp"
 #include "sluice/smb/server/session/default_rights.hpp"
 #include "sluice/smb/server/session/past_trees.hpp"
@@ -17,8 +18,8 @@ namespace sluice::smb::server {
 /// The tree of a connection has other trees, in which its files are as they were at some time: of
 /// snapshots. Sessions do not list these.
 ///
-/// Immutable once the session lists the tree, except `default_rights` and `past`, which are
-/// monitors: file-system calls read the former on any thread.
+/// Immutable once the session lists the tree, except `default_rights`, `snapshot_lists` and `past`,
+/// which are monitors: file-system calls read the first on any thread.
 struct tree {
     std::uint32_t id = 0;
     std::shared_ptr<share> target;
@@ -33,6 +34,7 @@ struct tree {
 
     default_rights_cache default_rights;
 
+    fifo_lock snapshot_lists;                       // held by the request that lists snapshots
     past_trees past;                                // the snapshots that are open through it
     std::optional<vfs::snapshot_time> past_time{};  // the time of its files; std::nullopt: now
 
