@@ -93,8 +93,8 @@ void server_hardening::apply(const serve_options& options, const std::string& co
     }
     measures_.push_back(files_.enforce());
     // Landlock also denies execve(2), mounts and tracing. Using both would slow down every system
-    // call.
-    if (not measures_.back().is_active()) measures_.push_back(filter_system_calls());
+    // call. With the privilege that quotas need, Landlock alone could be undone.
+    if (options.quotas or not measures_.back().is_active()) measures_.push_back(filter_system_calls());
 }
 
 std::string server_hardening::why_not(const share_options& share, bool read_only) const {

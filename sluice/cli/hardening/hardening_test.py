@@ -272,9 +272,14 @@ class Hardened(unittest.TestCase):
         self.start("--impersonate", "--no-confinement")
         self.assertEqual(int(self.status("CapEff"), 16) & 1 << 24, 0)
 
-    def test_quotas_keep_one_more_privilege(self):
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_quotas_keep_one_more_privilege_behind_a_filter_of_system_calls(self):
         self.start("--quotas")
+        own = int(re.search(r"^CapBnd:\s*(\S+)", pathlib.Path("/proc/self/status").read_text(), re.MULTILINE)[1], 16)
+        self.assertEqual(int(self.status("CapEff"), 16) & 1 << 21, own & 1 << 21)
         self.assertEqual(int(self.status("CapEff"), 16) & ~(KEPT | 1 << 21), 0)
+        self.assertEqual(self.status("Seccomp"), "2")
+        self.assert_usable()
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
     def test_an_ordinary_account_can_serve(self):

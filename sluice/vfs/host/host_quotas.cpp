@@ -21,6 +21,17 @@ constexpr std::uint64_t block_bytes = 1024;  // of limits, in all file systems
     return std::min(blocks, ~std::uint64_t{0} / block_bytes) * block_bytes;
 }
 
+// The limits of root are not limits: the kernel does not apply them, and XFS has the defaults of
+// all users there.
+template <class Quota>
+[[nodiscard]] user_quota described(std::uint32_t user, const Quota& found) noexcept {
+    user_quota its{.user = user, .used_bytes = found.dqb_curspace};
+    if (user == 0) return its;
+    its.soft_limit_bytes = limit_of(found.dqb_bsoftlimit);
+    its.hard_limit_bytes = limit_of(found.dqb_bhardlimit);
+    return its;
+}
+
 // The smallest limit is one block.
 [[nodiscard]] std::uint64_t blocks_of(const std::optional<std::uint64_t>& limit) noexcept {
     if (not limit) return 0;
@@ -56,10 +67,7 @@ result<user_quota> host_quotas::of(std::uint32_t user) noexcept {
     const int code = call(Q_GETQUOTA, user, &found);
     if (code == ENOENT) return user_quota{.user = user};
     if (code != 0) return failure(error_of(code, "query quota"));
-    return user_quota{.user = user,
-                      .used_bytes = found.dqb_curspace,
-                      .soft_limit_bytes = limit_of(found.dqb_bsoftlimit),
-                      .hard_limit_bytes = limit_of(found.dqb_bhardlimit)};
+    return described(user, found);
 }
 
 result<std::optional<user_quota>> host_quotas::next(std::uint32_t from) noexcept {
@@ -69,10 +77,7 @@ result<std::optional<user_quota>> host_quotas::next(std::uint32_t from) noexcept
     if (code != 0) return failure(error_of(code, "query quotas"));
     // A file system that violates this would let callers loop.
     if (found.dqb_id < from) return std::nullopt;
-    return user_quota{.user = found.dqb_id,
-                      .used_bytes = found.dqb_curspace,
-                      .soft_limit_bytes = limit_of(found.dqb_bsoftlimit),
-                      .hard_limit_bytes = limit_of(found.dqb_bhardlimit)};
+    return described(found.dqb_id, found);
 }
 
 result<void> host_quotas::set(const user_quota& wanted) noexcept {

@@ -107,7 +107,8 @@ inline constexpr std::size_t pipe_results_bytes_max = 1U << 20;
 inline constexpr std::size_t pipe_unread_bytes_max = 2U << 20;
 inline constexpr std::size_t pipe_calls_per_write_max = 1;
 /// Sessions and opens that the calls on one loop end in one of its turns; they end the others in
-/// later turns. A session ends with all its opens in one turn, as by a LOGOFF, and so may exceed it.
+/// later turns. A session ends with all its opens in one turn, as by a LOGOFF, and so may exceed
+/// it.
 inline constexpr std::size_t pipe_ends_per_turn = 16;
 /// The depth of the arguments of one call, and the elements of an array in them.
 inline constexpr std::size_t pipe_depth_max = 4;

@@ -199,6 +199,19 @@ void add_snapshots(std::vector<limit_row>& to, std::string_view group, const lim
     to.back().when_reached = "the list of previous versions is rejected";
 }
 
+void add_loops(std::vector<limit_row>& to, std::string_view group) {
+    to.push_back({"loop_turn_max", group, "a turn of an event loop that is reported when it ends",
+                  ms(limits::loop_turn_max), "ms"});
+    to.push_back({"loop_stall_min", group, "a turn of an event loop that is reported at once",
+                  ms(limits::loop_stall_min), "ms"});
+    to.push_back({"slow_turn_log_period", group, "time between two reports of such turns of one loop",
+                  seconds(limits::slow_turn_log_period), "s"});
+    to.push_back({"loop_sample_period", group, "time between two samples of the event loops",
+                  ms(limits::loop_sample_period), "ms"});
+    to.push_back({"loop_samples_apart_max", group, "longest time that counts between two samples",
+                  ms(limits::loop_samples_apart_max), "ms"});
+}
+
 void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
     constexpr std::string_view group = "Sessions and files";
     const auto per = [&](limit which, std::string_view what, std::size_t bound, std::size_t in_use) {
@@ -261,16 +274,7 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
                   limits::caching_waits_max});
     to.push_back({"rename_attempts_max", group, "attempts of a rename that waits for others",
                   limits::rename_attempts_max});
-    to.push_back({"loop_turn_max", group, "a turn of an event loop that is reported when it ends",
-                  ms(limits::loop_turn_max), "ms"});
-    to.push_back({"loop_stall_min", group, "a turn of an event loop that is reported at once",
-                  ms(limits::loop_stall_min), "ms"});
-    to.push_back({"slow_turn_log_period", group, "time between two reports of such turns of one loop",
-                  seconds(limits::slow_turn_log_period), "s"});
-    to.push_back({"loop_sample_period", group, "time between two samples of the event loops",
-                  ms(limits::loop_sample_period), "ms"});
-    to.push_back({"loop_samples_apart_max", group, "longest time that counts between two samples",
-                  ms(limits::loop_samples_apart_max), "ms"});
+    add_loops(to, group);
 }
 
 // The codecs have these limits.

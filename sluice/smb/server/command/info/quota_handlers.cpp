@@ -170,7 +170,8 @@ using listed = std::expected<std::vector<quota_information>, nt_status>;
 
 // Checks an entry that a client sets, [MS-FSA] 2.1.5.22. Returns the limits in the host's form.
 [[nodiscard]] std::expected<vfs::user_quota, nt_status> limits_in(const quota_information& wanted) noexcept {
-    constexpr std::uint64_t bytes_max = std::numeric_limits<std::int64_t>::max();
+    // The kernel counts in blocks of 1 KiB, and rejects more bytes than this.
+    constexpr std::uint64_t bytes_max = std::numeric_limits<std::int64_t>::max() - 1023;
     const bool is_deleted = wanted.limit_bytes == quota_information::deleted;
     const bool has_limit = wanted.limit_bytes != quota_information::unlimited and not is_deleted;
     const bool has_threshold = wanted.threshold_bytes != quota_information::unlimited and not is_deleted;
@@ -183,6 +184,9 @@ using listed = std::expected<std::vector<quota_information>, nt_status>;
     vfs::user_quota limits;
     if (has_limit) limits.hard_limit_bytes = wanted.limit_bytes;
     if (has_threshold) limits.soft_limit_bytes = wanted.threshold_bytes;
+    // XFS would ignore both limits in silence.
+    if (has_limit and has_threshold)
+        limits.soft_limit_bytes = std::min(wanted.threshold_bytes, wanted.limit_bytes);
     return limits;
 }
 
@@ -195,6 +199,9 @@ using listed = std::expected<std::vector<quota_information>, nt_status>;
         if (each.user == wire::sid_administrators) continue;
         const auto number = users.number_of(each.user);
         if (not number) return nt_status::none_mapped;
+        // The kernel does not limit root, and XFS takes its limits for the defaults of all users.
+        if (*number == 0 and (limits->hard_limit_bytes or limits->soft_limit_bytes))
+            return nt_status::access_denied;
         limits->user = *number;
         if (const auto done = quotas.set(*limits); not done) return status_of(done.error());
     }

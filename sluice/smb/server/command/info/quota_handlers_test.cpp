@@ -150,6 +150,19 @@ TEST_F(quotas_of_users, are_not_set_for_unknown_users_and_administrators) {
     EXPECT_EQ(set({of(wire::sid_administrators, 0, none, none)}), nt_status::success);
     EXPECT_EQ(set({of(own_, 0, none, ~std::uint64_t{0} - 2)}), nt_status::invalid_parameter);
     EXPECT_EQ(set({}), nt_status::invalid_parameter);
+    EXPECT_EQ(set({of(wire::sid_of_unix_user(0), 0, none, mebibyte)}), nt_status::access_denied)
+        << "XFS would limit all users";
+}
+
+TEST_F(quotas_of_users, have_no_threshold_above_the_limit) {
+    become_administrator();
+    EXPECT_EQ(set({of(wire::sid_of_unix_user(1001), 0, 4 * mebibyte, mebibyte)}), nt_status::success);
+    EXPECT_EQ(quotas_.of(1001)->soft_limit_bytes, mebibyte);
+}
+
+TEST_F(quotas_of_users, are_not_set_by_others) {
+    EXPECT_EQ(set({of(wire::sid_of_unix_user(1001), 0, none, mebibyte)}), nt_status::access_denied);
+    EXPECT_EQ(quotas_.of(1001)->hard_limit_bytes, std::nullopt);
 }
 
 TEST_F(quotas_of_users, limit_the_size_of_the_volume) {
