@@ -38,8 +38,8 @@ namespace {
     return nt_status::success;
 }
 
-// A client may ask for the answer before it has sent the request, unless other messages follow: such
-// a READ fails if no request before it has an answer.
+// A client may ask for the answer before it has sent the request, unless other messages follow:
+// such a READ fails if no request before it has an answer.
 [[nodiscard]] io::task<nt_status> read_pipe(request& r, std::shared_ptr<open> from, std::uint32_t bytes_max) {
     if (not r.is_last_of_frame and not from->pipe->has_answer()) {
         io::task<nt_status> earlier = finish_earlier(r, *from->pipe);
