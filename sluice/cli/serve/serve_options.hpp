@@ -21,7 +21,7 @@ struct share_options {
     bool hide_unreadable = false;
     bool offloads = false;          // no call of its file system runs on an event loop
     std::string short_names;        // "on" or "off"; empty: as for all directories
-    std::string previous_versions;  // the pattern of its snapshots, or "off"; empty: that of the server
+    std::string previous_versions;  // a pattern, or "off"; empty: that of the server
     std::vector<std::string> users;
     std::vector<std::string> read_only_users;
     std::vector<std::string> auditors;
