@@ -16,12 +16,12 @@ namespace sluice::vfs {
 ///
 /// The directory that contains them is opened once (open_directory_of_snapshots), and remains the
 /// same if its name changes. No symbolic link is followed on the way from it to the directory that
-/// a snapshot shows, so a link in it leads nowhere. Within a snapshot, links stay inside, and other file
-/// systems that are mounted there are not entered.
+/// a snapshot shows, so a link in it leads nowhere. Within a snapshot, links stay inside, and other
+/// file systems that are mounted there are not entered.
 ///
 /// All snapshots have one domain, which is not that of the live files, and whose calls are never
-/// inline: each may be a file system of its own (ZFS, LVM) that hangs or that the kernel mounts when
-/// it is opened, their lists take long, and lookups in them have no index of names.
+/// inline: each may be a file system of its own (ZFS, LVM) that hangs or that the kernel mounts
+/// when it is opened, their lists take long, and lookups in them have no index of names.
 ///
 /// Immutable, except the open directory's position, of which each call has its own. Thread safety:
 /// any thread.
@@ -29,9 +29,8 @@ class host_snapshots final : public snapshots {
 public:
     /// Opens the directory of the pattern, which is relative to `root` unless it is absolute.
     /// `options` are those of the volume. Without `domains`, calls are always inline. `multiplexer`
-    /// outlives the object. Errors: as open_directory_of_snapshots; EAGAIN if a worker of the domain
-    /// cannot be started. Allocates: yes. Blocks: for the
-    /// file system.
+    /// outlives the object. Errors: as open_directory_of_snapshots; EAGAIN if a worker of the
+    /// domain cannot be started. Allocates: yes. Blocks: for the file system.
     [[nodiscard]] static result<std::shared_ptr<host_snapshots>> open(io::io_multiplexer& multiplexer,
                                                                       const std::string& root,
                                                                       snapshot_pattern pattern,

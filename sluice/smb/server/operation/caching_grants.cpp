@@ -66,8 +66,8 @@ struct others {
     // Reads from a cache would see through locks.
     if (action != wire::create_action::overwritten and not fresh.file->locks(held).is_empty())
         state = without(state, lease_state::read | lease_state::handle);
-    // A client that caches writes reports success to its program at once. The server refuses them in
-    // the past, and the program must notice that.
+    // A client that caches writes reports success to its program at once. The server refuses them
+    // in the past, and the program must notice that.
     if (rest.forbid_writing or fresh.is_past()) state = without(state, lease_state::write);
     ENSURE(wire::has(requested, state), "no more is granted than was requested");
     return sensible(state);
