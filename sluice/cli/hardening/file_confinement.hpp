@@ -12,8 +12,8 @@ namespace sluice::cli {
 /// The access to one directory tree.
 enum class tree_access : std::uint8_t { read, write };
 
-/// A directory tree that is allowed. Landlock rules apply to inodes: a new directory of the same name
-/// is not covered.
+/// A directory tree that is allowed. Landlock rules apply to inodes: a new directory of the same
+/// name is not covered.
 struct allowed_tree {
     std::string path;  // canonical
     tree_access how = tree_access::read;

@@ -163,9 +163,13 @@ void report_unknown_users(const serve_options& options, user_database& users, sm
 
 // Reports the parts of the configuration that have less effect than they seem to have.
 void report_problems(smb_server& server, const serve_options& options, user_database& users,
+                     const std::vector<share_opener::missing_directory>& without_snapshots,
                      smb::server::event_log& log) {
     report_unknown_users(options, users, log);
     report_stream_limits(server.context().shares, log);
+    for (const share_opener::missing_directory& each : without_snapshots)
+        log.write(smb::server::event_severity::warning, "a share has no previous versions",
+                  {{"share", each.share}, {"why", each.why}});
 }
 
 // Users that are not admitted any more lose access at once.
@@ -189,13 +193,6 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     for (const share_options& share : shares)
         log.write(smb::server::event_severity::error, "the file system of a share does not answer",
                   {{"share", share.name}, {"path", share.path}, {"effect", effect}});
-}
-
-void report_missing_snapshots(const std::vector<share_opener::missing_directory>& of,
-                              smb::server::event_log& log) {
-    for (const share_opener::missing_directory& each : of)
-        log.write(smb::server::event_severity::warning, "a share has no previous versions",
-                  {{"share", each.share}, {"why", each.why}});
 }
 
 // Carries out SIGHUP for the shares. If the file has an error, the running configuration stays in
@@ -222,8 +219,7 @@ void report_missing_snapshots(const std::vector<share_opener::missing_directory>
     report_no_answer(reopened.kept, "it keeps its volume", log);
     report_no_answer(reopened.without_snapshots, "it has no previous versions until it answers", log);
     report_no_answer(reopened.left_out, "it is not served until it answers", log);
-    report_missing_snapshots(reopened.missing_snapshots, log);
-    report_problems(server, *options, users, log);
+    report_problems(server, *options, users, reopened.missing_snapshots, log);
     log.write(event_severity::info, "configuration reloaded", {});
     return reopened.needed;
 }
@@ -547,8 +543,7 @@ void serve(const serve_options& given, const std::string& file) {
         [&] { reload_users(server, *users.database, log), reloads.add(); });
     const auto service = open_service(server, options);
     if (service) {
-        report_missing_snapshots(shares.missing_snapshots, log);
-        report_problems(server, options, *users.database, log);
+        report_problems(server, options, *users.database, shares.missing_snapshots, log);
         print_banner(server, options, users, service->is_fallback_port, *service->watching, hardening,
                      std::move(runs_as));
     } else {

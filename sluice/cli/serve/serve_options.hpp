@@ -15,14 +15,14 @@ struct share_options {
     std::string path;                   // empty for a referral
     std::vector<std::string> referral;  // shares of other servers, in place of a path
     std::string comment;
-    std::uint64_t size_limit = 0;  // bytes that clients see as the size of the volume; 0: the real ones
+    std::uint64_t size_limit = 0;  // bytes that clients see as the size; 0: the real one
     bool read_only = false;
     bool encrypt = false;
     bool hidden = false;
     bool hide_unreadable = false;
     bool offloads = false;          // no call of its file system runs on an event loop
     std::string short_names;        // "on" or "off"; empty: as for all directories
-    std::string previous_versions;  // the pattern of its snapshots, or "off"; empty: that of the server
+    std::string previous_versions;  // a pattern, or "off"; empty: that of the server
     std::vector<std::string> users;
     std::vector<std::string> read_only_users;
     std::vector<std::string> auditors;

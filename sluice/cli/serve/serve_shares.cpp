@@ -124,6 +124,7 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
             return done;
         }
         one.snapshots = *snapshots;
+        if (*snapshots != nullptr) from_.domains.add(share.name, **snapshots);
         done.shares->push_back(
             configuration_of(share, share.read_only or options.read_only or one.read_only));
         done.shares->back().volume = std::move(volume);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sluice/base/ensure.hpp"
+
 namespace sluice::cli {
 
 void share_domains::add(const std::string& share, vfs::volume& of) {
@@ -11,6 +13,15 @@ void share_domains::add(const std::string& share, vfs::volume& of) {
     members_.push_back({.share = share, .domain = of.domain().number()});
     if (vfs::fs_domain* const beneath = of.crossing_domain())
         members_.push_back({.share = share, .domain = beneath->number()});
+}
+
+void share_domains::add(const std::string& share, vfs::snapshots& of) {
+    const lock_guard guard(mutex_);
+    const std::uint32_t domain = of.domain().number();
+    ENSURE(domain != 0, "a domain has a number");
+    std::erase_if(members_,
+                  [&](const member& each) { return each.share == share and each.domain == domain; });
+    members_.push_back({.share = share, .domain = domain});
 }
 
 std::vector<share_domains::stuck_domain> share_domains::stuck() const {

@@ -7,6 +7,7 @@
 
 #include "sluice/base/mutex.hpp"
 #include "sluice/vfs/domain/domain_table.hpp"
+#include "sluice/vfs/snapshot/snapshots.hpp"
 #include "sluice/vfs/volume.hpp"
 
 namespace sluice::cli {
@@ -21,6 +22,8 @@ public:
 
     /// Records that a share is in this domain.
     void add(const std::string& share, vfs::volume& of);
+    /// The same for the domain of its snapshots, after that of its volume.
+    void add(const std::string& share, vfs::snapshots& of);
 
     /// A domain with a call that has not ended.
     struct stuck_domain {

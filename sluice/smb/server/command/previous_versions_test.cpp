@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "sluice/smb/server/command/command_testing.hpp"
+#include "sluice/smb/server/operation/rpc_server_host.hpp"
 #include "sluice/smb/wire/file/query_directory.hpp"
 #include "sluice/smb/wire/fscc/fscc_directory_information.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
@@ -121,6 +122,10 @@ protected:
         for (auto entry = entries.next(); entry and *entry; entry = entries.next())
             names.push_back(wire::utf8_of((*entry)->name_utf16).value());
         return names;
+    }
+    std::shared_ptr<smb::server::session> session_of(const wire::file_id& file) {
+        const auto number = static_cast<std::uint32_t>(file.persistent_part.value());
+        return server_of_test().context().opens.find_by_end(number)->session();
     }
     std::size_t snapshots_in_use() {
         return server_of_test().context().quotas.in_use(smb::server::limit::snapshots);
@@ -308,6 +313,28 @@ TEST_F(previous_versions, are_counted_where_the_list_does_not_fit) {
     }
     EXPECT_EQ(enumerate(file, 114).returned, 2U);
     EXPECT_EQ(enumerate(file, 15).status, nt_status::invalid_parameter);
+}
+
+TEST_F(previous_versions, are_listed_for_one_file_at_a_time_in_a_tree_connection) {
+    const auto file = open_for(wire::file_generic_read, "d\\f");
+    const auto tree = session_of(file)->find_tree(client().current_ids().tree);
+    smb::server::one_shot_event<nt_status> granted(*where_.loop);
+    smb::server::fifo_lock::lock_request other(granted);
+    ASSERT_TRUE(tree->snapshot_lists.lock(other)) << "another request lists";
+    const auto asked =
+        client().send(command::ioctl, wire::ioctl_args{.code = control_code::srv_enumerate_snapshots,
+                                                       .file = file,
+                                                       .output_bytes_max = 16});
+    EXPECT_FALSE(client().is_answered(asked));
+    tree->snapshot_lists.unlock(other);
+    EXPECT_EQ(client().answer_to(asked).status(), nt_status::success);
+}
+
+TEST_F(previous_versions, administrators_see_the_time_of_an_open) {
+    const auto file = past();
+    smb::server::rpc_server_host shown(server_of_test().context(), *session_of(file));
+    EXPECT_EQ(shown.path_of_file(static_cast<std::uint32_t>(file.persistent_part.value())),
+              std::string("C:\\files\\") + monday_token + "\\d\\f");
 }
 
 TEST_F(previous_versions, status_shows_the_time_of_an_open) {

@@ -15,8 +15,8 @@ namespace {
 
 using found_times = std::expected<std::vector<vfs::snapshot_time>, nt_status>;
 
-// The times at which the file's name existed: those of now, also for an open in a snapshot. A list may
-// take long, so a tree connection makes one at a time; otherwise it could occupy all workers.
+// The times at which the file's name existed: those of now, also for an open in a snapshot. A list
+// may take long, so a tree connection makes one at a time; otherwise it could occupy all workers.
 [[nodiscard]] io::task<found_times> times_of(control& c) noexcept {
     tree& present = *c.r.tree;
     const std::shared_ptr<vfs::snapshots> source = present.target->configuration().snapshots;
