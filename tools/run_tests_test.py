@@ -117,6 +117,13 @@ class Stages(unittest.TestCase):
         self.assertEqual(count.failures, ["failed: the build of release"])
         self.assertRegex(lines[-1], r"^== asan: built in")
 
+    def test_the_last_line_counts_all_stages_and_a_failure_is_the_exit_status(self):
+        said = io.StringIO()
+        with mock.patch.object(tool, "run_stages", lambda names: tool.Count(passed=len(names), failed=1)), \
+                mock.patch.object(sys, "argv", ["run-tests", "asan", "tsan"]), contextlib.redirect_stdout(said):
+            self.assertEqual(tool.main(), 1)
+        self.assertEqual(said.getvalue().splitlines()[-1], "2 passed, 1 failed")
+
     def test_each_has_a_test_preset_of_its_build(self):
         presets = {preset["name"]: preset
                    for preset in json.loads((tool.ROOT / "CMakePresets.json").read_text())["testPresets"]}
