@@ -42,8 +42,8 @@ struct recorded_caching {
 /// a warning. It owns neither its texts nor its locks, so that recording allocates nothing.
 /// Thread safety: a value.
 struct handle_record {
-    /// What a record can have at most, in bytes of UTF-8 and in locks. An open that needs more
-    /// cannot be recorded: see fits().
+    /// The bounds of a record, in bytes of UTF-8 and in locks. An open that needs more cannot be
+    /// recorded: see fits().
     static constexpr std::size_t path_bytes_max = 1024;
     static constexpr std::size_t stream_bytes_max = 3 * 255;
     static constexpr std::size_t account_bytes_max = 255;
@@ -95,10 +95,10 @@ struct handle_record {
     [[nodiscard]] bool fits() const noexcept;
 
     /// Compares the values, including those of the locks.
-    [[nodiscard]] friend bool operator==(const handle_record& a, const handle_record& b) noexcept;
+    friend bool operator==(const handle_record& a, const handle_record& b) noexcept;
 };
 
-/// Writes a record that fits() (ENSURE), at most handle_record_bytes_max bytes.
+/// Writes a record that fits() (ENSURE), at most journal_format::content_bytes_max bytes.
 /// Allocates: nothing. Source: docs/formats/handle_journal.md.
 void encode(byte_writer& writer, const handle_record& record) noexcept;
 
