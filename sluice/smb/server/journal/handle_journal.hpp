@@ -62,26 +62,35 @@ public:
     class slot;
     struct recovered_handle;
 
+    struct options {
+        std::uint32_t slots_at_most = slots_max;  // not 0; more than slots_max are not used
+        std::uint32_t process_id = 0;             // of the server, for one that is excluded by the fence
+    };
+
     /// Opens the journal in `storage`. If it is of another boot, root or version, it is emptied.
-    /// Counts an attempt. `slots_at_most` is not 0, and at most slots_max.
-    /// Errors: those of `storage`. Allocates: the journal; the recovered records. Blocks: for the
-    /// file system. Complexity: linear in the slots.
+    /// Counts an attempt.
+    /// Errors: those of `storage`. Allocates: the journal. Blocks: for the file system.
+    /// Complexity: linear in the slots.
     [[nodiscard]] static result<std::shared_ptr<handle_journal>> open(
-        std::unique_ptr<journal_storage> storage, const journal_identity& identity,
-        std::uint32_t slots_at_most = slots_max);
+        std::unique_ptr<journal_storage> storage, const journal_identity& identity, const options& settings);
+    /// The same with the default options.
+    [[nodiscard]] static result<std::shared_ptr<handle_journal>> open(
+        std::unique_ptr<journal_storage> storage, const journal_identity& identity) {
+        return open(std::move(storage), identity, options());
+    }
 
-    handle_journal(token, std::unique_ptr<journal_storage> storage, std::uint32_t slots_at_most) noexcept;
-    ~handle_journal();
+    handle_journal(token, std::unique_ptr<journal_storage> storage, const options& settings) noexcept;
+    ~handle_journal() = default;
 
-    /// Returns what open() found, why a copy could not be set aside, and how many slots had a
-    /// record that could not be decoded; these are free again.
+    /// Returns what open() found; and, if it set the journal aside without a copy, why.
     [[nodiscard]] journal_origin origin() const noexcept { return origin_; }
     [[nodiscard]] const std::optional<error>& copy_error() const noexcept { return copy_error_; }
-    [[nodiscard]] std::uint32_t dropped() const noexcept { return dropped_; }
 
     /// Returns the records of the earlier process, in the order of their slots; a second call
-    /// returns none. One thread calls it.
-    [[nodiscard]] std::vector<recovered_handle> take_recovered() noexcept;
+    /// returns none. One thread calls it. Allocates: the result. Complexity: linear in them.
+    [[nodiscard]] std::vector<recovered_handle> take_recovered();
+    /// Returns how many records take_recovered() could not decode; their slots are free again.
+    [[nodiscard]] std::uint32_t dropped() const noexcept { return dropped_; }
 
     /// The records have been restored, or cleared. From now on the end of a slot clears it.
     void begin_service() noexcept;
@@ -105,8 +114,8 @@ public:
     }
 
 private:
-    /// A slot that nobody has. `generation` is that of its current copy.
-    struct free_slot {
+    /// A slot, and the generation of its current copy.
+    struct place {
         std::uint32_t index = 0;
         std::uint64_t generation = 0;
     };
@@ -116,22 +125,20 @@ private:
     [[nodiscard]] result<void> prepare(const journal_identity& identity) noexcept;
     [[nodiscard]] journal_origin examine(const journal_identity& identity) const noexcept;
     [[nodiscard]] result<void> write_header(const journal_identity& identity) noexcept;
-    void count_attempt() noexcept;
-    void recover();
-    [[nodiscard]] std::optional<free_slot> take_free() noexcept;
-    void put_free(free_slot returned) noexcept;
+    void find_slots();
+    [[nodiscard]] std::optional<place> take_free() noexcept;
+    void put_free(const place& returned) noexcept;
     [[nodiscard]] bool grow() noexcept;
-    [[nodiscard]] mutable_bytes copy_at(std::uint32_t index, std::uint64_t generation) const noexcept;
-    [[nodiscard]] bool may_change() const noexcept;
+    void write(const place& to, const handle_record* record) noexcept;
 
     const std::unique_ptr<journal_storage> storage_;
-    const std::uint32_t slots_at_most_;
+    const options settings_;
 
-    // Set by open(); then constant, but for the records, which one thread takes.
+    // Set by open(); later only take_recovered() changes them.
     journal_origin origin_ = journal_origin::fresh;
     std::optional<error> copy_error_{};
     std::uint32_t dropped_ = 0;
-    std::vector<recovered_handle> recovered_;
+    std::vector<place> found_;  // with a record of the earlier process
 
     std::atomic<phase> phase_{phase::restoring};
     std::atomic<std::uint32_t> in_use_{0};
@@ -140,7 +147,7 @@ private:
     std::uint32_t slots_ SLUICE_GUARDED_BY(growing_) = 0;  // that the storage has
 
     ranked_mutex<lock_rank::leaf> mutex_;
-    std::vector<free_slot> free_ SLUICE_GUARDED_BY(mutex_);
+    std::vector<place> free_ SLUICE_GUARDED_BY(mutex_);  // has room for all slots
 };
 
 /// The place of one open's record. Its end clears the record and frees the slot, so that an open
@@ -164,20 +171,17 @@ public:
     /// Returns whether the slot has a record.
     [[nodiscard]] bool has_record() const noexcept { return has_record_; }
     /// Returns the number of the slot, for logs.
-    [[nodiscard]] std::uint32_t index() const noexcept { return index_; }
+    [[nodiscard]] std::uint32_t index() const noexcept { return place_.index; }
 
 private:
     friend class handle_journal;
-    slot(std::shared_ptr<handle_journal> journal, const free_slot& from, bool has_record) noexcept
-        : journal_(std::move(journal)),
-          generation_(from.generation),
-          index_(from.index),
-          has_record_(has_record) {}
+    slot(std::shared_ptr<handle_journal> journal, const place& where, bool has_record) noexcept
+        : journal_(std::move(journal)), place_(where), has_record_(has_record) {}
+    void write(const handle_record* record) noexcept;
     void end() noexcept;
 
     std::shared_ptr<handle_journal> journal_;
-    std::uint64_t generation_;
-    std::uint32_t index_;
+    place place_;
     bool has_record_;
 };
 

@@ -95,10 +95,10 @@ struct handle_record {
     [[nodiscard]] bool fits() const noexcept;
 
     /// Compares the values, including those of the locks.
-    [[nodiscard]] friend bool operator==(const handle_record& a, const handle_record& b) noexcept;
+    friend bool operator==(const handle_record& a, const handle_record& b) noexcept;
 };
 
-/// Writes a record that fits() (ENSURE), at most handle_record_bytes_max bytes.
+/// Writes a record that fits() (ENSURE), at most journal_format::content_bytes_max bytes.
 /// Allocates: nothing. Source: docs/formats/handle_journal.md.
 void encode(byte_writer& writer, const handle_record& record) noexcept;
 

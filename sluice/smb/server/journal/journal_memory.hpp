@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -22,14 +23,17 @@ public:
     [[nodiscard]] std::unique_ptr<journal_storage> storage() { return std::make_unique<view>(*this); }
 
     /// Return the present bytes, for tests that damage them; a copy from before a copy_aside().
-    [[nodiscard]] mutable_bytes bytes() noexcept { return {memory_.get(), length_}; }
+    [[nodiscard]] mutable_bytes bytes() noexcept {
+        return {memory_.get(), length_.load(std::memory_order_acquire)};
+    }
     [[nodiscard]] const std::vector<std::byte>& aside() const noexcept { return aside_; }
     /// From now on, there are no more than `bytes`: the file system is full.
     void limit(std::size_t bytes) noexcept { bytes_max_ = std::min(bytes_max_, bytes); }
     void resize(std::size_t bytes) noexcept {
         ENSURE(bytes <= bytes_max_);
-        if (bytes > length_) std::memset(memory_.get() + length_, 0, bytes - length_);
-        length_ = bytes;
+        const std::size_t before = length_.load(std::memory_order_relaxed);
+        if (bytes > before) std::memset(memory_.get() + before, 0, bytes - before);
+        length_.store(bytes, std::memory_order_release);  // pairs with bytes()
     }
 
 private:
@@ -39,11 +43,11 @@ private:
         [[nodiscard]] mutable_bytes bytes() const noexcept override { return of_.bytes(); }
         [[nodiscard]] result<void> extend(std::uint64_t length) noexcept override {
             if (length > of_.bytes_max_) return failure({ENOSPC, "extend a journal"});
-            if (length > of_.length_) of_.resize(length);
+            if (length > of_.bytes().size()) of_.resize(length);
             return {};
         }
         [[nodiscard]] result<void> empty() noexcept override {
-            of_.length_ = 0;
+            of_.resize(0);
             return {};
         }
         [[nodiscard]] result<void> copy_aside() noexcept override {
@@ -57,7 +61,7 @@ private:
 
     std::unique_ptr<std::byte[]> memory_;
     std::size_t bytes_max_;
-    std::size_t length_ = 0;
+    std::atomic<std::size_t> length_ = 0;
     std::vector<std::byte> aside_;
 };
 
