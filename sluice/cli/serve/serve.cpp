@@ -33,6 +33,7 @@
 #include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/serve/serve_shares.hpp"
 #include "sluice/cli/serve/share_domains.hpp"
+#include "sluice/cli/serve/share_journals.hpp"
 #include "sluice/cli/serve/share_streams.hpp"
 #include "sluice/cli/serve/shared_locks.hpp"
 #include "sluice/cli/serve/signals.hpp"
@@ -478,6 +479,9 @@ void serve(const serve_options& given, const std::string& file) {
     // Before the files that describe them become inaccessible: control groups and system accounts.
     const smb::server::process_resources resources = claim_process_resources();
     std::string runs_as = runs_as_text(options);
+    // Before the files that describe them become inaccessible: the state directory.
+    auto journals = share_journals::open(options);
+    if (not journals) fail(journals.error());
     // Before the first thread and ring, which inherit it.
     server_hardening hardening;
     hardening.apply(options, file, users.database->path());
@@ -492,7 +496,11 @@ void serve(const serve_options& given, const std::string& file) {
     system_random random;
     served_images images(**loop, random);
     share_domains domains;
-    share_opener opener({.loop = **loop, .images = images, .domains = domains, .hardening = hardening});
+    share_opener opener({.loop = **loop,
+                         .images = images,
+                         .domains = domains,
+                         .hardening = hardening,
+                         .journals = &*journals});
     auto shares = opener.open(options);
     if (not shares) fail(shares.error());
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
@@ -528,6 +536,7 @@ void serve(const serve_options& given, const std::string& file) {
     const signals handling(
         **loop, [&] { (*ends_in_time)->begin(); }, end_service,
         [&] { reload_users(server, *users.database, log), reloads.add(); });
+    server.restore();
     const auto service = open_service(server, options);
     if (service) {
         report_problems(server, options, *users.database, log);
