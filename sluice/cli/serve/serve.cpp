@@ -307,10 +307,26 @@ struct users_result {
     return why.message() + (is_of_port ? "; use --port or --listen to choose another port" : "");
 }
 
+// The kernel may release the sockets of a killed server only some time after its end, when it takes
+// down its rings. The clients of persistent handles wait.
+[[nodiscard]] result<void> start_at(smb_server& server, const serve_options& options, std::uint16_t port) {
+    constexpr std::chrono::milliseconds pause{50};
+    constexpr unsigned attempts_max = 200;
+    const auto where = addresses_for(options, port);
+    result<void> started = server.start(where);
+    for (unsigned attempts = 1; server.context().has_persistent_opens() and attempts != attempts_max;
+         ++attempts) {
+        if (started or started.error() != std::errc::address_in_use) break;
+        std::this_thread::sleep_for(pause);
+        started = server.start(where);
+    }
+    return started;
+}
+
 // Binds the given addresses. Without a port, binds the default port if permitted.
 [[nodiscard]] std::expected<bool, std::string> start(smb_server& server, const serve_options& options) {
     const bool has_choice = options.port == 0;
-    const auto started = server.start(addresses_for(options, has_choice ? usual_port : options.port));
+    const auto started = start_at(server, options, has_choice ? usual_port : options.port);
     if (started) return false;
     const bool may_retry = has_choice and (started.error() == std::errc::permission_denied or
                                            started.error() == std::errc::address_in_use);
