@@ -48,7 +48,7 @@ std::optional<valid_copy> examine_copy(bytes_view copy, std::uint64_t parity) no
     const auto header = copy.take<format::copy_header>();
     ENSURE(header.has_value() and parity < 2);
     const std::uint64_t generation = header->generation.value();
-    if (generation == 0 or generation > format::generation_max or generation % 2 != parity) return {};
+    if (generation == 0 or generation > format::found_generation_max or generation % 2 != parity) return {};
     const auto content =
         copy.slice({.offset = sizeof(format::copy_header), .length = header->length.value()});
     if (not content or header->checksum.value() != checksum_of(*header, *content)) return {};
@@ -203,7 +203,7 @@ std::vector<handle_journal::recovered_handle> handle_journal::take_recovered() {
 
 void handle_journal::begin_service() noexcept {
     phase expected = phase::restoring;
-    // relaxed: whoever ends slots has been started, or called, by the caller.
+    // relaxed: the threads that end slots have been started, or called, by the caller.
     (void)phase_.compare_exchange_strong(expected, phase::serving, std::memory_order_relaxed);
 }
 
@@ -233,12 +233,14 @@ std::optional<handle_journal::place> handle_journal::take_free() noexcept {
     const lock_guard held(mutex_);
     if (free_.empty()) return std::nullopt;
     const place where = free_.back();
+    ENSURE(where.index < slots_max);
     free_.pop_back();
     return where;
 }
 
 void handle_journal::put_free(const place& returned) noexcept {
-    in_use_.fetch_sub(1, std::memory_order_relaxed);
+    const std::uint32_t before = in_use_.fetch_sub(1, std::memory_order_relaxed);
+    ENSURE(before != 0, "a slot that is returned was in use");
     const lock_guard held(mutex_);
     ENSURE(free_.size() < free_.capacity(), "the list has room for all slots");
     free_.push_back(returned);
@@ -306,6 +308,7 @@ bool handle_journal::slot::store(const handle_record& record) noexcept {
 
 void handle_journal::slot::clear() noexcept {
     if (has_record_) write(nullptr);
+    ENSURE(journal_ != nullptr, "a slot that was moved or kept has no record");
 }
 
 void handle_journal::slot::write(const handle_record* record) noexcept {

@@ -21,19 +21,19 @@ struct journal_identity {
     std::array<std::byte, 16> boot{};
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
-    std::int64_t born = 0;  // of the root, in the unit of vfs::time_point
+    std::int64_t born = 0;  // when the root was created, in the unit of vfs::time_point
 
     [[nodiscard]] friend bool operator==(const journal_identity&, const journal_identity&) noexcept = default;
 };
 
-/// What a journal found in its storage when it was opened.
+/// The content of the storage when a journal was opened.
 enum class journal_origin : std::uint8_t {
     fresh,       ///< nothing: it has just been created
-    continued,   ///< the records of an earlier process, which recovered() returns
-    other_boot,  ///< of an earlier boot, so its promises have ended: emptied
-    other_root,  ///< of another directory: emptied
-    unknown,     ///< not a journal of this version, or its header is damaged: emptied
-    set_aside,   ///< several processes in a row have ended while restoring it: copied, emptied
+    continued,   ///< the records of an earlier process, which take_recovered() returns
+    other_boot,  ///< emptied: an earlier boot's records, whose promises have ended
+    other_root,  ///< emptied: another directory's records
+    unknown,     ///< emptied: no journal of this version, or a damaged header
+    set_aside,   ///< copied and emptied: several processes in a row have ended while restoring it
 };
 
 /// A table of the persistent opens of one share root, in memory that outlives the process. A record
@@ -64,11 +64,11 @@ public:
 
     struct options {
         std::uint32_t slots_at_most = slots_max;  // not 0; more than slots_max are not used
-        std::uint32_t process_id = 0;             // of the server, for one that is excluded by the fence
+        std::uint32_t process_id = 0;             // the server's, for one that is excluded
     };
 
-    /// Opens the journal in `storage`. If it is of another boot, root or version, it is emptied.
-    /// Counts an attempt.
+    /// Opens the journal in `storage`, and counts an attempt. Empties it if its boot, its root or
+    /// its version is another one.
     /// Errors: those of `storage`. Allocates: the journal. Blocks: for the file system.
     /// Complexity: linear in the slots.
     [[nodiscard]] static result<std::shared_ptr<handle_journal>> open(
@@ -82,8 +82,9 @@ public:
     handle_journal(token, std::unique_ptr<journal_storage> storage, const options& settings) noexcept;
     ~handle_journal() = default;
 
-    /// Returns what open() found; and, if it set the journal aside without a copy, why.
+    /// Returns the state that open() found.
     [[nodiscard]] journal_origin origin() const noexcept { return origin_; }
+    /// Returns why a journal that was set aside has no copy.
     [[nodiscard]] const std::optional<error>& copy_error() const noexcept { return copy_error_; }
 
     /// Returns the records of the earlier process, in the order of their slots; a second call
@@ -165,7 +166,7 @@ public:
     [[nodiscard]] bool store(const handle_record& record) noexcept;
     /// Makes the slot empty: the open will not be restored. After freeze(), does nothing.
     void clear() noexcept;
-    /// Gives the slot up and leaves its record to the next process.
+    /// Leaves the slot and its record to the next process.
     void keep() noexcept { journal_.reset(); }
 
     /// Returns whether the slot has a record.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 #include "sluice/smb/server/journal/journal_format.hpp"
 

@@ -42,8 +42,8 @@ struct recorded_caching {
 /// a warning. It owns neither its texts nor its locks, so that recording allocates nothing.
 /// Thread safety: a value.
 struct handle_record {
-    /// What a record can have at most, in bytes of UTF-8 and in locks. An open that needs more
-    /// cannot be recorded: see fits().
+    /// The bounds of a record, in bytes of UTF-8 and in locks. An open that needs more cannot be
+    /// recorded: see fits().
     static constexpr std::size_t path_bytes_max = 1024;
     static constexpr std::size_t stream_bytes_max = 3 * 255;
     static constexpr std::size_t account_bytes_max = 255;

@@ -13,8 +13,7 @@ namespace sluice::smb::server {
 struct journal_place {
     /// The state directory of the server. It is created if its parent exists. It has the mode 0700.
     std::string directory;
-    std::uint32_t user_id = 0;     // the server's effective one
-    std::uint32_t process_id = 0;  // of the server, for the message to one that finds the fence
+    std::uint32_t user_id = 0;  // the server's effective one
 };
 
 /// Opens or creates the file of the journal for the root in `identity`, `handles-DEVICE-INODE` in

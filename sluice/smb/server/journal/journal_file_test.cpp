@@ -27,7 +27,7 @@ protected:
         std::string base = (fs::temp_directory_path() / "sluice-journal-XXXXXX").string();
         ASSERT_NE(::mkdtemp(base.data()), nullptr);
         base_ = base;
-        place_ = {.directory = (base_ / "state").string(), .user_id = ::geteuid(), .process_id = 4711};
+        place_ = {.directory = (base_ / "state").string(), .user_id = ::geteuid()};
     }
     void TearDown() override { fs::remove_all(base_); }
 
@@ -37,8 +37,8 @@ protected:
     [[nodiscard]] std::shared_ptr<handle_journal> open() {
         auto storage = open_storage();
         EXPECT_TRUE(storage.has_value()) << storage.error().message();
-        auto journal =
-            handle_journal::open(*std::move(storage), identity_, {.process_id = place_.process_id});
+        auto journal = handle_journal::open(*std::move(storage), identity_,
+                                            {.slots_at_most = handle_journal::slots_max, .process_id = 4711});
         EXPECT_TRUE(journal.has_value());
         return *std::move(journal);
     }
@@ -176,7 +176,8 @@ TEST_F(journal_file_test, is_of_the_present_boot) {
     EXPECT_EQ(*boot, present_boot().value());
 }
 
-// What the child shares with the test: the record that it stores, and the last that it has stored.
+// The child shares with the test the number of the record that it stores, and of the last one that
+// it has stored.
 struct progress {
     std::atomic<std::uint64_t> begun{0};
     std::atomic<std::uint64_t> done{0};

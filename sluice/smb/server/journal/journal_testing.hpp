@@ -10,8 +10,8 @@
 
 namespace sluice::smb::server {
 
-/// Test support: a record that owns what it refers to. The number of the open, a random seed,
-/// decides all of it, so that a mixture of two records is noticed.
+/// Test support: a record with its texts and locks. The number of the open, a random seed, decides
+/// all of it, so that a mixture of two records is noticed.
 class owned_record {
 public:
     /// Every field is within its bounds; some are at their bounds.
