@@ -197,7 +197,7 @@ TEST_F(persistent, open_survives_the_loss_of_its_client_with_its_locks) {
     EXPECT_EQ(close(*owner_, made.file), nt_status::success);
 }
 
-TEST_F(persistent, open_without_its_client_admits_nobody_else) {
+TEST_F(persistent, open_without_its_client_admits_no_other_client) {
     const auto made = owner_->create("f", wanted());
     other_ = log_on(2, "v");
     EXPECT_EQ(other_->try_create("f", plain()), nt_status::success) << "while its client is there";
@@ -250,7 +250,8 @@ TEST_F(persistent, lease_of_an_absent_client_yields_at_once) {
     EXPECT_EQ(other_->try_create("f", plain()), nt_status::file_not_available);
     owner_ = log_on(1, "u");
     const auto again = owner_->create("f", back(wanted(all_caching), made.file));
-    EXPECT_EQ(again.contexts.lease->state, all_caching) << "nobody was admitted, so nothing was broken";
+    EXPECT_EQ(again.contexts.lease->state, all_caching)
+        << "no other client was admitted, so nothing was broken";
 }
 
 TEST_F(persistent, open_of_a_killed_server_is_restored_with_lease_and_locks) {
@@ -312,6 +313,15 @@ TEST_F(persistent, cache_that_a_write_has_broken_before_the_kill_is_not_restored
     owner_ = log_on(1, "u");
     const auto again = owner_->create("f", back(wanted(lease_state::read | lease_state::handle), made.file));
     EXPECT_EQ(again.contexts.lease->state, lease_state::none);
+}
+
+TEST_F(persistent, open_survives_more_kills_than_failed_restorations_are_allowed) {
+    const auto made = owner_->create("f", wanted());
+    for (unsigned kills = 0; kills != 2 * handle_journal::attempts_max; ++kills) {
+        kill_and_restart();
+        owner_ = log_on(1, "u");
+        ASSERT_EQ(owner_->create("f", back(wanted(), made.file)).file, made.file);
+    }
 }
 
 TEST_F(persistent, closed_open_is_not_restored) {

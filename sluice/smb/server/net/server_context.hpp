@@ -98,6 +98,8 @@ public:
         return has_persistent_opens_.load(std::memory_order_relaxed);  // a setting, that orders nothing
     }
     void set_persistent_opens() noexcept { has_persistent_opens_.store(true, std::memory_order_relaxed); }
+    /// How many restored opens wait for their clients.
+    std::atomic<std::size_t> awaited_opens{0};
     [[nodiscard]] const dispatcher& functions() const noexcept { return functions_; }
     /// Null if there is none. It may have ended.
     [[nodiscard]] std::shared_ptr<session> find_session(std::uint64_t id) const noexcept;

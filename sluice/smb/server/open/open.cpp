@@ -139,7 +139,7 @@ void open::begin_restored(const durability& how) noexcept {
     durable_ = how;
     durable_->disconnects = 1;
     is_persistent_.store(true, std::memory_order_release);  // pairs with is_persistent()
-    ENSURE(go_live(), "nobody ends an open that is being restored");
+    ENSURE(go_live(), "an open that is being restored has no other user");
 }
 
 bool open::is_disconnected(std::uint32_t number) const noexcept {

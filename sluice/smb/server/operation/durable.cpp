@@ -206,6 +206,7 @@ std::expected<std::shared_ptr<open>, nt_status> reconnect(request& r, const wire
         case session::admission_result::refused:
             return std::unexpected(nt_status::object_name_not_found);
     }
+    end_awaiting(r.host(), *one);
     if (r.connection().agreed.is_at_least(wire::dialect::smb_3_0))
         one->continue_sequence(r.header().channel_sequence);
     r.compound().file = one->id;

@@ -18,7 +18,7 @@ namespace {
     return asked and wire::has(asked->flags, wire::durable_flags::persistent) and may_be_persistent(r);
 }
 
-// Whoever may only read attributes must not keep all others from the file while it is away.
+// An open for attributes must not keep all others from the file while its client is away.
 constexpr access_mask useful_rights = access_mask::read_data | access_mask::write_data |
                                       access_mask::append_data | access_mask::execute |
                                       access_mask::delete_object;
@@ -44,7 +44,7 @@ constexpr access_mask useful_rights = access_mask::read_data | access_mask::writ
     return caching;
 }
 
-// What may have changed since the last record.
+// Updates the fields that may have changed since the last record.
 void update(const file_section& held, open& one, persistence& of) noexcept {
     const open_in_file& place = one.in_file(held);
     handle_record& to = of.record;
@@ -149,7 +149,7 @@ void record_state(const file_section& held, open& one) noexcept {
     persistence* const its = one.in_file(held).persistent.get();
     if (its == nullptr) return;
     update(held, one, *its);
-    ENSURE(its->slot.store(its->record), "what was granted fits into its record");
+    ENSURE(its->slot.store(its->record), "a state that was granted fits into its record");
 }
 
 void record_states(const file_section& held, file_state& file) noexcept {
@@ -234,13 +234,26 @@ void end_rename(server_context& host, open& by, bool has_succeeded) noexcept {
     });
 }
 
-void leave_persistent_opens(server_context& host) noexcept {
+void forget_attempts(server_context& host) noexcept {
     const share_list::snapshot shares = host.shares.current();
     for (const std::shared_ptr<share>& each : *shares)
-        if (const auto& journal = each->configuration().journal; journal != nullptr) {
+        if (const auto& journal = each->configuration().journal; journal != nullptr)
             journal->forget_attempts();
-            journal->freeze();
-        }
+}
+
+void end_awaiting(server_context& host, open& one) noexcept {
+    // relaxed: the sections of the file order the reconnect.
+    if (not one.is_awaited.exchange(false, std::memory_order_relaxed)) return;
+    const std::size_t before = host.awaited_opens.fetch_sub(1, std::memory_order_relaxed);
+    ENSURE(before != 0, "an open that is awaited is counted");
+    if (before == 1) forget_attempts(host);
+}
+
+void leave_persistent_opens(server_context& host) noexcept {
+    forget_attempts(host);
+    const share_list::snapshot shares = host.shares.current();
+    for (const std::shared_ptr<share>& each : *shares)
+        if (each->configuration().journal != nullptr) each->configuration().journal->freeze();
     for (const std::shared_ptr<open>& one : host.opens.all()) {
         if (not one->is_persistent() or one->file == nullptr) continue;
         std::vector<std::shared_ptr<open>> unused;  // released after the section
@@ -258,8 +271,8 @@ void forget_record(const file_section& held, open& one) noexcept {
     if (place.persistent == nullptr) return;
     ENSURE(one.file->persistent_opens(held) != 0, "a persistent open is counted in its file");
     --one.file->persistent_opens(held);
-    // The file is to be removed by this open: whoever restores the record instead removes it. The
-    // remover goes when that is done, and its record with it.
+    // This open removes the file, and a server that restores the record does so instead. The remover
+    // goes after the removal, and its record with it.
     const auto& removers = one.file->removers(held);
     const bool removes = std::ranges::any_of(removers, [&](const auto& each) { return each.get() == &one; });
     if (removes)

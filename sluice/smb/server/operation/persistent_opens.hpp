@@ -19,13 +19,13 @@ namespace sluice::smb::server {
 /// state directory, when the journal grows.
 [[nodiscard]] bool grant_persistence(const request& r, open& fresh, const wire::create_args& args);
 
-/// Prepares the record of an open: what does not change, and the names.
+/// Prepares the record of an open: the names, and the fields that never change.
 void describe_for_record(const open& one, const durability& how, persistence& made);
 
 /// Stores the present state of an open, if it is persistent. Complexity: linear in its locks.
 void record_state(const file_section& held, open& one) noexcept;
-/// The same for all opens of a file; of a lease; and of those whose LOCK requests have ended their
-/// wait in this section. Do nothing at the cost of one comparison if the file has no persistent open.
+/// Do the same for all opens of a file, for those of a lease, and for those whose LOCK requests have
+/// ended their wait in this section. Without persistent opens of the file, they only compare.
 void record_states(const file_section& held, file_state& file) noexcept;
 void record_lease(const file_section& held, const lease& of) noexcept;
 void record_late_grants(const file_section& held, file_state& file) noexcept;
@@ -34,10 +34,16 @@ void record_late_grants(const file_section& held, file_state& file) noexcept;
 /// succeeds, whatever the share modes say, except those that return that open, or take it over
 /// ([MS-SMB2] 3.3.5.9). Complexity: linear in the opens, if any is persistent.
 [[nodiscard]] bool is_in_grace(const file_section& held, file_state& file) noexcept;
-/// Returns whether nobody can answer a break of the lease, and an open of it is kept nevertheless.
+/// Returns whether no client can answer a break of the lease, and an open of it is persistent.
 [[nodiscard]] bool is_of_absent_client(const file_section& held, const lease& of) noexcept;
-/// The client of the lease is away: ends the break that it was to answer. Wakes who waits for that.
+/// The client of the lease is away: ends the break that it has not answered. Wakes its waiters.
 void end_break_of_absent_client(const file_section& held, server_context& host, lease& of) noexcept;
+
+/// The client of a restored open is back, or the open ends. After the last of them, the journals know
+/// that the restoration has not ended the server.
+void end_awaiting(server_context& host, open& one) noexcept;
+/// The restoration of the records has not ended the server.
+void forget_attempts(server_context& host) noexcept;
 
 /// A file is about to get another name: the records have both until end_rename(). The kill of the
 /// process in between leaves it open which one the file has.

@@ -75,7 +75,7 @@ struct restored {
     return lease::kind::oplock;
 }
 
-// What a client may have, whatever the record says.
+// The recorded state as far as a client can have it.
 [[nodiscard]] wire::lease_state valid_state(const recorded_caching& of) noexcept {
     using wire::lease_state;
     constexpr lease_state known = lease_state::read | lease_state::handle | lease_state::write;
@@ -199,7 +199,7 @@ cause restoration::restore_one(recovered& from) {
                          .end = {},
                          .disconnects = 0};
     if (not join(*fresh)) {
-        ENSURE(fresh->end() == open_phase::making, "nobody else has an open that is being restored");
+        ENSURE(fresh->end() == open_phase::making, "an open that is being restored has no other user");
         host_.opens.remove(*fresh);
         from.slot.clear();
         return cause::conflict;
@@ -255,6 +255,8 @@ void restoration::restore_locks(bool exclusive) {
 void restoration::finish() {
     for (const restored& each : all_) {
         if (each.one->has_ended()) continue;
+        each.one->is_awaited.store(true, std::memory_order_relaxed);
+        host_.awaited_opens.fetch_add(1, std::memory_order_relaxed);
         end_after(host_, each.one, each.one->durable()->timeout, 1);
         if (not each.record->is_delete_pending) continue;
         const file_section held(*each.one->file);
@@ -309,12 +311,13 @@ void restoration::run() {
     restore_locks(false);
     finish();
     host_.quotas.set_restoring(false);
-    for (handle_journal* const each : journals) {
+    for (handle_journal* const each : journals)
         each->begin_service();
-        // Until then, a crash counts as one of the restoration, or of the first reconnects.
-        host_.later.add(proven_after,
-                        [kept = each->shared_from_this()]() noexcept { kept->forget_attempts(); });
-    }
+    // Until then, a crash counts as one of the restoration, or of the first reconnects.
+    if (host_.awaited_opens.load(std::memory_order_relaxed) == 0)
+        forget_attempts(host_);
+    else
+        host_.later.add(proven_after, [&host = host_]() noexcept { forget_attempts(host); });
     report();
 }
 
