@@ -123,6 +123,7 @@ private:
     reader.take("auditor", share.auditors);
     reader.take("offload", share.offloads);
     reader.take_switch("short-names", share.short_names);
+    reader.take_switch("continuous-availability", share.continuous_availability);
     reader.take("overlay", share.image.overlay);
     reader.take("journal", share.image.journal);
     reader.take("code-page", share.image.code_page);
@@ -167,6 +168,8 @@ constexpr const char* not_a_table = "invalid share: write each one as a table [[
     reader.take_switch("short-names", options.short_names);
     reader.take_switch("directory-leases", options.directory_leases);
     reader.take_switch("compression", options.compression);
+    reader.take_switch("continuous-availability", options.continuous_availability);
+    reader.take("state-directory", options.state_directory);
     reader.take("encrypt", options.encrypt);
     reader.take("no-signing", options.no_signing);
     read_signing_algorithms(reader, options);

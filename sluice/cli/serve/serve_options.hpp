@@ -18,8 +18,9 @@ struct share_options {
     bool encrypt = false;
     bool hidden = false;
     bool hide_unreadable = false;
-    bool offloads = false;    // no call of its file system runs on an event loop
-    std::string short_names;  // "on" or "off"; empty: as for all directories
+    bool offloads = false;                // no call of its file system runs on an event loop
+    std::string short_names;              // "on" or "off"; empty: as for all directories
+    std::string continuous_availability;  // "on" or "off"; empty: as for all shares
     std::vector<std::string> users;
     std::vector<std::string> read_only_users;
     std::vector<std::string> auditors;
@@ -56,10 +57,12 @@ struct serve_options {
     std::vector<std::string> signing_algorithms;
     bool guest = false;
     bool impersonate = false;
-    bool offload = false;          // for all directories
-    std::string short_names;       // for all directories: "on" or "off"; empty: off
-    std::string directory_leases;  // "on" or "off"; empty: on
-    std::string compression;       // of messages: "on" or "off"; empty: off
+    bool offload = false;                 // for all directories
+    std::string short_names;              // for all directories: "on" or "off"; empty: off
+    std::string directory_leases;         // "on" or "off"; empty: on
+    std::string compression;              // of messages: "on" or "off"; empty: off
+    std::string continuous_availability;  // for all shares: "on" or "off"; empty: off
+    std::string state_directory;          // empty: the runtime directory of the account
     bool verbose = false;
     bool confines = true;
     std::vector<std::string> confine_to;  // in addition to the shares and the files of the server
