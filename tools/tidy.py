@@ -47,7 +47,7 @@ MODULES = {
     "io": ("call", "path", "loop", "epoll", "uring", "simulated", "", "handle", "sender", "task", "file", "stream", "name",
            "asio"),
     "fat": ("", "codec", "device", "engine", "volume", "edit", "check", "partition"),
-    "smb/server": ("core", "report", "file", "session", "open", "metadata", "net", "operation", "command", ""),
+    "smb/server": ("core", "report", "journal", "file", "session", "open", "metadata", "net", "operation", "command", ""),
     "smb/wire": ("", "security", "fscc", "message", "compression", "create", "file", "fsctl", "rpc"),
     "vfs": ("domain", "", "snapshot", "host", "memory"),
 }

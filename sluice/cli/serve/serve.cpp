@@ -34,6 +34,7 @@
 #include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/serve/serve_shares.hpp"
 #include "sluice/cli/serve/share_domains.hpp"
+#include "sluice/cli/serve/share_journals.hpp"
 #include "sluice/cli/serve/share_streams.hpp"
 #include "sluice/cli/serve/shared_locks.hpp"
 #include "sluice/cli/serve/signals.hpp"
@@ -319,10 +320,26 @@ struct users_result {
     return why.message() + (is_of_port ? "; use --port or --listen to choose another port" : "");
 }
 
+// The kernel may release the sockets of a killed server only some time after its end, when it takes
+// down its rings. The clients of persistent handles wait.
+[[nodiscard]] result<void> start_at(smb_server& server, const serve_options& options, std::uint16_t port) {
+    constexpr std::chrono::milliseconds pause{50};
+    constexpr unsigned attempts_max = 200;
+    const auto where = addresses_for(options, port);
+    result<void> started = server.start(where);
+    for (unsigned attempts = 1; server.context().has_persistent_opens() and attempts != attempts_max;
+         ++attempts) {
+        if (started or started.error() != std::errc::address_in_use) break;
+        std::this_thread::sleep_for(pause);
+        started = server.start(where);
+    }
+    return started;
+}
+
 // Binds the given addresses. Without a port, binds the default port if permitted.
 [[nodiscard]] std::expected<bool, std::string> start(smb_server& server, const serve_options& options) {
     const bool has_choice = options.port == 0;
-    const auto started = server.start(addresses_for(options, has_choice ? usual_port : options.port));
+    const auto started = start_at(server, options, has_choice ? usual_port : options.port);
     if (started) return false;
     const bool may_retry = has_choice and (started.error() == std::errc::permission_denied or
                                            started.error() == std::errc::address_in_use);
@@ -491,6 +508,9 @@ void serve(const serve_options& given, const std::string& file) {
     // Before the files that describe them become inaccessible: control groups and system accounts.
     const smb::server::process_resources resources = claim_process_resources();
     std::string runs_as = runs_as_text(options);
+    // Before the files that describe them become inaccessible: the state directory.
+    auto journals = share_journals::open(options);
+    if (not journals) fail(journals.error());
     // Before the first thread and ring, which inherit it.
     server_hardening hardening;
     hardening.apply(options, file, users.database->path());
@@ -505,7 +525,11 @@ void serve(const serve_options& given, const std::string& file) {
     system_random random;
     served_images images(**loop, random);
     share_domains domains;
-    share_opener opener({.loop = **loop, .images = images, .domains = domains, .hardening = hardening});
+    share_opener opener({.loop = **loop,
+                         .images = images,
+                         .domains = domains,
+                         .hardening = hardening,
+                         .journals = &*journals});
     auto shares = opener.open(options);
     if (not shares.shares) fail(shares.shares.error());
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
@@ -541,6 +565,7 @@ void serve(const serve_options& given, const std::string& file) {
     const signals handling(
         **loop, [&] { (*ends_in_time)->begin(); }, end_service,
         [&] { reload_users(server, *users.database, log), reloads.add(); });
+    server.restore();
     const auto service = open_service(server, options);
     if (service) {
         report_problems(server, options, *users.database, shares.missing_snapshots, log);

@@ -183,6 +183,19 @@ void declare_serve_options(command_syntax command, serve_arguments& into) {
         .one_of(std::vector<std::string>{"off", "on"})
         .value_name("off|on")
         .group("Files");
+    command
+        .add_option("--continuous-availability", into.options.continuous_availability,
+                    "let clients keep files open while the server is started again (persistent handles): "
+                    "on, off [default: off]")
+        .one_of(std::vector<std::string>{"off", "on"})
+        .value_name("off|on")
+        .group("Files");
+    command
+        .add_option("--state-directory", into.options.state_directory,
+                    "directory for the records of persistent handles [default: $XDG_RUNTIME_DIR/sluice; for "
+                    "root: /run/sluice]")
+        .value_name("DIR")
+        .group("Files");
     add_image_options(command, into.image);
     add_observation_options(command, into.options);
 }

@@ -156,6 +156,7 @@ void check_referral(table_reader& reader, const toml::table& table, const share_
     reader.take("offload", share.offloads);
     reader.take_switch("short-names", share.short_names);
     reader.take("previous-versions", share.previous_versions, validate_previous_versions_of_share);
+    reader.take_switch("continuous-availability", share.continuous_availability);
     reader.take("overlay", share.image.overlay);
     reader.take("journal", share.image.journal);
     reader.take("code-page", share.image.code_page);
@@ -201,6 +202,8 @@ constexpr const char* not_a_table = "invalid share: write each one as a table [[
     reader.take("previous-versions", options.previous_versions, validate_previous_versions);
     reader.take_switch("directory-leases", options.directory_leases);
     reader.take_switch("compression", options.compression);
+    reader.take_switch("continuous-availability", options.continuous_availability);
+    reader.take("state-directory", options.state_directory);
     reader.take("encrypt", options.encrypt);
     reader.take("no-signing", options.no_signing);
     read_signing_algorithms(reader, options);

@@ -23,6 +23,7 @@ struct share_options {
     bool offloads = false;          // no call of its file system runs on an event loop
     std::string short_names;        // "on" or "off"; empty: as for all directories
     std::string previous_versions;  // a pattern, or "off"; empty: that of the server
+    std::string continuous_availability;  // "on" or "off"; empty: as for all shares
     std::vector<std::string> users;
     std::vector<std::string> read_only_users;
     std::vector<std::string> auditors;
@@ -66,6 +67,8 @@ struct serve_options {
     std::string previous_versions;
     std::string directory_leases;  // "on" or "off"; empty: on
     std::string compression;       // of messages: "on" or "off"; empty: off
+    std::string continuous_availability;  // for all shares: "on" or "off"; empty: off
+    std::string state_directory;          // empty: the runtime directory of the account
     bool verbose = false;
     bool confines = true;
     std::vector<std::string> confine_to;  // in addition to the shares and the files of the server

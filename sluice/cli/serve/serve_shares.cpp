@@ -129,6 +129,11 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
             configuration_of(share, share.read_only or options.read_only or one.read_only));
         done.shares->back().volume = std::move(volume);
         done.shares->back().snapshots = *std::move(snapshots);
+        if (is_continuously_available(options, share) and from_.journals != nullptr) {
+            // Null: only from the next start of the server on, which restores what it has recorded.
+            done.shares->back().journal = from_.journals->of(share);
+            done.shares->back().continuous_availability = done.shares->back().journal != nullptr;
+        }
         next.push_back(std::move(one));
     }
     now_ = std::move(next);

@@ -10,6 +10,7 @@
 #include "sluice/cli/hardening/hardening.hpp"
 #include "sluice/cli/serve/serve_options.hpp"
 #include "sluice/cli/serve/share_domains.hpp"
+#include "sluice/cli/serve/share_journals.hpp"
 #include "sluice/cli/serve/share_root.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
 #include "sluice/smb/server/session/configuration.hpp"
@@ -24,6 +25,7 @@ struct share_sources {
     served_images& images;
     share_domains& domains;
     const server_hardening& hardening;
+    const share_journals* journals = nullptr;  // of persistent handles; null: none
 };
 
 /// Either all shares, or the reason why one of them cannot be opened.

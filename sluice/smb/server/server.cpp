@@ -9,6 +9,8 @@
 #include "sluice/smb/server/operation/directory_caching.hpp"
 #include "sluice/smb/server/operation/lease_breaks.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
+#include "sluice/smb/server/operation/persistent_opens.hpp"
+#include "sluice/smb/server/operation/restoring.hpp"
 #include "sluice/smb/server/operation/session_life.hpp"
 
 namespace sluice::smb::server {
@@ -58,6 +60,9 @@ void smb_server::add_shares(std::vector<std::shared_ptr<share>> kept,
     for (share_configuration& one : fresh) {
         ENSURE((one.volume == nullptr) != one.referral.empty(), "a share has a volume or refers to others");
         const std::shared_ptr<vfs::volume> volume = one.volume;
+        ENSURE(not one.continuous_availability or one.journal != nullptr,
+               "the persistent opens of a share have a journal");
+        if (one.continuous_availability) context_.set_persistent_opens();
         loop_watchdog* const watchdog = context_.watchdog();
         const std::uint32_t domain = watchdog == nullptr ? 0 : watchdog->domains().number_of(one.name);
         all.push_back(make_share(std::make_unique<share>(std::move(one), domain)));
@@ -147,6 +152,11 @@ void smb_server::replace_shares(std::vector<share_configuration> fresh) {
 smb_server::~smb_server() {
     ENSURE(context_.connections.size() == 0 and context_.sessions.size() == 0,
            "a server is stopped before it goes");
+}
+
+void smb_server::restore() {
+    ENSURE(context_.loop().is_owner() and listeners_.empty(), "opens are restored before clients come");
+    restore_opens(context_);
 }
 
 result<void> smb_server::start(std::span<const io::socket_address> where) noexcept {
@@ -289,6 +299,7 @@ io::task<void> smb_server::done() noexcept {
         if (each != context_.loops().front()) joining = io::uncancelled(std::move(joining));
         co_await std::move(joining);
     }
+    leave_persistent_opens(context_);
     end_all_opens(context_);
     io::task<void> breaks_sent = context_.breaks.none_left(context_.loop());
     co_await std::move(breaks_sent);

@@ -40,6 +40,10 @@ public:
     smb_server& operator=(const smb_server&) = delete;
     ~smb_server();
 
+    /// Restores the persistent opens that an earlier process has recorded in the journals of the
+    /// shares, and logs how many. Before start(). Blocks: for the file systems of the shares.
+    /// Complexity: linear in the records and their locks.
+    void restore();
     /// Binds and listens at every address. If one fails, it listens at none, and the caller may try
     /// again with others. Errors: those of listening_socket_handle::listen, naming the address.
     [[nodiscard]] result<void> start(std::span<const io::socket_address> where) noexcept;

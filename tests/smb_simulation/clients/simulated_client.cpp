@@ -204,7 +204,8 @@ io::task<bool> simulated_client::negotiate() {
     const auto dialects = is_newest ? std::span<const le16>(newest) : std::span<const le16>(older);
     wire::negotiate_args hello{.capabilities = wire::capabilities::large_mtu | wire::capabilities::leasing |
                                                wire::capabilities::multi_channel |
-                                               wire::capabilities::directory_leasing,
+                                               wire::capabilities::directory_leasing |
+                                               wire::capabilities::persistent_handles,
                                .client_guid = guid_,
                                .dialects = wire::code_list<wire::dialect>(dialects),
                                .contexts = {}};

@@ -159,7 +159,7 @@ void encode_caching_of(request& r, open& one, wire::create_reply& reply) {
 }
 
 [[nodiscard]] bool is_still_with_another(const request& r, const reconnection& wanted) noexcept {
-    const auto one = r.host().opens.find_persistent(wanted.file.persistent_part.value());
+    const auto one = find_wanted(r, wanted);
     return one != nullptr and one->is_live() and one->is_durable() and one->has_session() and
            not one->is_of(*r.session);
 }
@@ -218,7 +218,8 @@ void return_to_orphans(request& r, const std::shared_ptr<open>& one) noexcept {
         reply.oplock_level = args.oplock_level;
         reply.contexts.lease.reset();
     }
-    if (asks_lease or args.oplock_level == wire::oplock_level::batch) encode_durability(*made, reply);
+    if (asks_lease or args.oplock_level == wire::oplock_level::batch or made->is_persistent())
+        encode_durability(*made, reply);
     co_return send(r, reply);
 }
 
@@ -226,6 +227,17 @@ void return_to_orphans(request& r, const std::shared_ptr<open>& one) noexcept {
     const file_section held(*one.file);
     const lease* const its = one.in_file(held).lease.get();
     return its != nullptr and not its->is_oplock() and its->who().key == key;
+}
+
+// A persistent open stays what a repeated CREATE returns as long as it exists. So it must be the
+// same CREATE ([MS-SMB2] 3.3.5.9.10).
+[[nodiscard]] nt_status check_repetition(const request& r, const wire::create_args& args,
+                                         const open& made) noexcept {
+    if (not made.is_persistent()) return nt_status::success;
+    if (not is_owner_of(r, made)) return nt_status::access_denied;
+    const bool is_same = args.file_attributes == made.attributes and args.disposition == made.disposition and
+                         wire::has(args.contexts.durable_v2->flags, wire::durable_flags::persistent);
+    return is_same ? nt_status::success : nt_status::invalid_parameter;
 }
 
 // A repeated CREATE: replies with the same open, if it is a replay ([MS-SMB2] 3.3.5.9.10).
@@ -236,8 +248,12 @@ void return_to_orphans(request& r, const std::shared_ptr<open>& one) noexcept {
     if (not is_orphan and not made->is_of(*r.session)) co_return nt_status::duplicate_objectid;
     const bool asks_lease = args.oplock_level == wire::oplock_level::lease and args.contexts.lease;
     if (asks_lease and not has_lease_of(*made, args.contexts.lease->key)) co_return nt_status::access_denied;
+    if (const nt_status wrong = check_repetition(r, args, *made); wrong != nt_status::success)
+        co_return wrong;
     if (is_orphan) {
-        const auto back = reconnect(r, args, {.file = made->id, .create_guid = made->create_guid});
+        const auto back = reconnect(
+            r, args,
+            {.file = made->id, .create_guid = made->create_guid, .is_persistent = made->is_persistent()});
         if (not back) co_return back.error();
     }
     io::task<nt_status> replying = reply_to_replay(r, args, made);

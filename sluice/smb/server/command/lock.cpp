@@ -7,6 +7,7 @@
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
+#include "sluice/smb/server/operation/persistent_opens.hpp"
 
 namespace sluice::smb::server {
 
@@ -61,8 +62,10 @@ void count_locks(const file_section& held, open& of) noexcept {
                                      std::optional<limit>& exceeded) noexcept {
     // A waiting lock counts as one that will be held.
     const std::size_t claims = of.file->locks(held).claims_of(of) + elements.size();
-    if (claims > limits::locks_per_open_max) {
-        exceeded = limit::locks_per_open;
+    const bool is_persistent = of.in_file(held).persistent != nullptr;
+    if (claims > limits::locks_per_open_max or
+        (is_persistent and claims > limits::locks_per_persistent_open_max)) {
+        exceeded = is_persistent ? limit::locks_per_persistent_open : limit::locks_per_open;
         return nt_status::insufficient_resources;
     }
     for (std::size_t i = 0; i != elements.size(); ++i) {
@@ -104,6 +107,7 @@ void count_locks(const file_section& held, open& of) noexcept {
         const bool has_slept = co_await within_work(std::move(waiting));
         const file_section held(*of);
         if (has_slept) of->locks(held).retry_waiters();
+        record_late_grants(held, *of);
         if (has_slept and of->locks(held).has_waiters()) continue;
         of->retries_locks(held) = false;
         break;
@@ -210,6 +214,9 @@ io::task<nt_status> serve_lock(request& r) {
                              : lock(held, r, of, args->elements, breaks, waits, exceeded);
             if (status == nt_status::success and is_counted)
                 place.lock_requests.record(args->sequence_index, args->sequence_number);
+            // Also if it has failed: the number of an earlier one may be forgotten.
+            record_state(held, *of);
+            record_late_grants(held, *of->file);
             if (waits) retries = begins_retries(held, *of->file);
         }
     }
@@ -223,6 +230,7 @@ io::task<nt_status> serve_lock(request& r) {
         if (status == nt_status::success and is_counted) {
             const file_section held(*of->file);
             of->in_file(held).lock_requests.record(args->sequence_index, args->sequence_number);
+            record_state(held, *of);
         }
     }
     if (status != nt_status::success) co_return status;

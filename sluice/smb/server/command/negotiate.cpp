@@ -59,6 +59,8 @@ struct reply_contexts {
     // Other servers of the same files cannot break a client's caching.
     const bool can_lease = host.configuration().has_directory_leases and host.peers() == nullptr;
     if (chosen >= dialect::smb_3_0 and can_lease) ours |= args.capabilities & capabilities::directory_leasing;
+    if (chosen >= dialect::smb_3_0 and host.has_persistent_opens())
+        ours |= args.capabilities & capabilities::persistent_handles;
     return ours;
 }
 

@@ -47,6 +47,18 @@ template <class Reply>
     return reply_with(r, wire::oplock_break{.oplock_level = answer.oplock_level, .file = one->id});
 }
 
+// The client uses the lease, so it has the replies that granted it.
+void end_replays(request& r, lease& of) {
+    std::vector<std::shared_ptr<open>> opens;
+    {
+        const file_section held(*of.file);
+        for (open* const one : of.opens)
+            opens.push_back(one->shared_from_this());
+    }
+    for (const std::shared_ptr<open>& one : opens)
+        if (not one->is_persistent()) r.host().replays.end_eligibility(*one);
+}
+
 // [MS-SMB2] 3.3.5.22.2
 [[nodiscard]] nt_status serve_lease(request& r, const wire::lease_break& answer) {
     const std::shared_ptr<lease> held =
@@ -56,6 +68,7 @@ template <class Reply>
            "a lease is found by its key, and an oplock not");
     const nt_status taken = take_answer(r, held, answer.state);
     if (taken != nt_status::success) return taken;
+    end_replays(r, *held);
     return reply_with(r, wire::lease_break{.key = answer.key, .state = answer.state});
 }
 

@@ -136,11 +136,15 @@ io::task<nt_status> serve_tree_connect(request& r) {
     const bool announces_compression =
         r.host().configuration().compresses and r.connection().agreed.is_at_least(wire::dialect::smb_3_1_1);
     if (announces_compression and wanted->has_volume()) flags |= wire::share_flags::compress_data;
+    const bool is_available = wanted->configuration().continuous_availability and
+                              r.connection().agreed.is_at_least(wire::dialect::smb_3_0);
+    wire::share_capabilities capabilities = wire::share_capabilities::none;
+    if (wanted->is_referral()) capabilities = wire::share_capabilities::dfs;
+    if (is_available) capabilities = wire::share_capabilities::continuous_availability;
     encode(*body, wire::tree_connect_reply{
                       .type = wanted->is_pipes() ? wire::share_type::pipe : wire::share_type::disk,
                       .flags = flags,
-                      .capabilities = wanted->is_referral() ? wire::share_capabilities::dfs
-                                                            : wire::share_capabilities::none,
+                      .capabilities = capabilities,
                       .maximal_access = fresh->access_max});
     r.compound().tree_id = fresh->id;
     r.tree = std::move(fresh);

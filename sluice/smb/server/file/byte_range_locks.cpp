@@ -152,6 +152,7 @@ void byte_range_locks::release_all(const open& owner) noexcept {
         waiting->granted->set(wire::nt_status::range_not_locked);
         return true;
     });
+    std::erase(late_grants_, &owner);
     const auto of = opens_.find(&owner);
     ENSURE(waited == (of == opens_.end() ? 0 : of->second.waiting),
            "a lock that waits is counted for its open");
@@ -242,6 +243,7 @@ void byte_range_locks::serve_waiters(const sync::byte_range& freed) noexcept {
         ENSURE(count != 0, "a lock that waits is counted for its open");
         --count;
         waiting->is_held = true;
+        if (notes_late_grants_) late_grants_.push_back(waiting->wanted.owner);
         waiting->granted->set(wire::nt_status::success);
         return true;
     });

@@ -6,6 +6,7 @@
 #include <set>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "sluice/smb/server/core/one_shot_event.hpp"
@@ -92,6 +93,13 @@ public:
 
     /// Grants the waiting locks that no longer conflict: other servers do not report their unlocks.
     void retry_waiters() noexcept { serve_waiters(sync::byte_range::whole()); }
+    /// From now on, late_grants() names the owners of locks that were granted after a wait.
+    void note_late_grants() noexcept { notes_late_grants_ = true; }
+    /// Returns them, each once for each lock, and forgets them.
+    [[nodiscard]] std::vector<const open*> take_late_grants() noexcept {
+        return std::exchange(late_grants_, {});
+    }
+    [[nodiscard]] bool has_late_grants() const noexcept { return not late_grants_.empty(); }
     [[nodiscard]] bool has_waiters() const noexcept { return not waiters_.empty(); }
 
     /// Returns whether a READ or WRITE may conflict: a lock is held, or other servers may have
@@ -103,6 +111,15 @@ public:
     /// constant, expected.
     [[nodiscard]] std::size_t held_by(const open& owner) const noexcept;
     [[nodiscard]] std::size_t claims_of(const open& owner) const noexcept;
+    /// Calls `visit` with each lock of an open, by offset.
+    template <class Visit>
+    void for_each_of(const open& owner, Visit visit) const {
+        const auto of = opens_.find(&owner);
+        if (of == opens_.end()) return;
+        for (const held_lock& held : of->second.held)
+            visit(locked_range{
+                .offset = held.at.offset, .length = held.at.length, .is_exclusive = not held.at.is_shared});
+    }
     /// Returns the first locks of an open by offset, `count_max` at most. Complexity: linear in
     /// those.
     [[nodiscard]] std::vector<locked_range> first_of(const open& owner, std::size_t count_max) const;
@@ -151,6 +168,8 @@ private:
     std::atomic<bool> has_any_{false};
     std::vector<waiter*> waiters_;
     peer_file* peers_ = nullptr;
+    bool notes_late_grants_ = false;
+    std::vector<const open*> late_grants_;
 };
 
 }  // namespace sluice::smb::server

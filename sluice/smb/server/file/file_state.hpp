@@ -149,6 +149,9 @@ public:
     [[nodiscard]] inline std::optional<wire::lease_key>& last_closer_parent(
         const file_section& held) noexcept;
 
+    /// How many of its opens are persistent.
+    [[nodiscard]] inline std::uint32_t& persistent_opens(const file_section& held) noexcept;
+
     /// Whether a task retries, from time to time, the locks that wait for those of other servers.
     [[nodiscard]] inline bool& retries_locks(const file_section& held) noexcept;
 
@@ -183,6 +186,7 @@ private:
     std::uint32_t pending_changes_ = 0;
     std::atomic<std::uint32_t> ended_changes_{0};
     bool retries_locks_ = false;
+    std::uint32_t persistent_opens_ = 0;
     std::optional<wire::lease_key> last_closer_parent_;
 };
 
@@ -234,6 +238,10 @@ inline const std::vector<std::shared_ptr<open>>& file_state::removers(
 inline std::optional<wire::lease_key>& file_state::last_closer_parent(const file_section& held) noexcept {
     ENSURE(held.is_of(*this), "a file is used in a section of its own");
     return last_closer_parent_;
+}
+inline std::uint32_t& file_state::persistent_opens(const file_section& held) noexcept {
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
+    return persistent_opens_;
 }
 inline bool& file_state::retries_locks(const file_section& held) noexcept {
     ENSURE(held.is_of(*this), "a file is used in a section of its own");

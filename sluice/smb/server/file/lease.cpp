@@ -65,6 +65,16 @@ void lease::time_out() noexcept {
     is_breaking_ = false;
 }
 
+void lease::yield(lease_state keep) noexcept {
+    lease_state left = state_after_breaks() & keep;
+    if (not wire::has(left, lease_state::read)) left = lease_state::none;
+    if (is_oplock()) left = state_of(level_of(left));
+    if (left != held_) ++epoch_;
+    ENSURE(wire::has(held_, left), "a client that is away gains nothing");
+    held_ = left;
+    is_breaking_ = false;
+}
+
 lease_state state_of(oplock_level level) noexcept {
     switch (level) {
         case oplock_level::level_2:

@@ -97,6 +97,21 @@ public:
     /// The client did not answer in time, or broke the protocol: it has nothing any more.
     void time_out() noexcept;
 
+    /// Its client cannot be reached, and keeps its opens: it has given up at once everything except
+    /// `keep`, and what it has been asked for before. It learns that when it returns.
+    void yield(wire::lease_state keep) noexcept;
+
+    /// Returns what the client has once it has answered all that it was asked for, and the epoch of
+    /// that state: the state that is recorded, because a change that a break has made possible does
+    /// not wait for the answer.
+    [[nodiscard]] wire::lease_state state_after_breaks() const noexcept {
+        return is_breaking_ ? wanted_ : held_;
+    }
+    [[nodiscard]] std::uint16_t epoch_after_breaks() const noexcept {
+        const bool has_more_steps = is_breaking_ and wanted_ != asked_;
+        return static_cast<std::uint16_t>(epoch() + (has_more_steps and has_epoch() ? 1 : 0));
+    }
+
     /// The file that its client caches. Never changes.
     const std::shared_ptr<file_state> file;
     /// The opens that have it, in the order of their creation; empty: it has ended.

@@ -15,7 +15,7 @@ request::request(replier& from, server::connection& whole, const wire::message_v
 request::~request() {
     ENSURE(waits_for_ == nullptr, "a request that ends waits for nothing");
     ENSURE(link.is_linked(), "a request is in the list of its connection until it ends");
-    if (in_sequence_of_ != nullptr) in_sequence_of_->finished(header().channel_sequence);
+    if (in_sequence_of_ != nullptr) in_sequence_of_->finished(in_sequence_at_);
     replier_.leave(*this);
 }
 
@@ -50,17 +50,24 @@ std::shared_ptr<open> request::find_open(const wire::file_id& named) noexcept {
     ENSURE(found->is_pipe() == (found->file == nullptr), "an open is one of a pipe, or of a file");
     compound_.file = id;
     past = found->past;
-    host().replays.end_eligibility(*found);
+    end_replays(*found);
     return comes_in_sequence(found) ? found : nullptr;
+}
+
+// A persistent open stays what its repeated CREATE returns: the client may have lost the first reply
+// together with those to its next requests ([MS-SMB2] 3.3.5.21 and the like, "If Open.IsPersistent
+// is FALSE ...").
+void request::end_replays(open& of) noexcept {
+    if (not of.is_persistent()) host().replays.end_eligibility(of);
 }
 
 bool request::comes_in_sequence(const std::shared_ptr<open>& to) noexcept {
     if (in_sequence_of_ == to or not replier_.agreed.is_at_least(wire::dialect::smb_3_0)) return true;
     const bool is_replay = wire::has(header().flags, wire::header_flags::replay);
-    const auto said = to->arrived(header().channel_sequence, is_replay);
-    if (said == channel_sequence::verdict::current) {
+    if (const auto arrived = to->arrived(header().channel_sequence, is_replay)) {
         ENSURE(in_sequence_of_ == nullptr, "a request counts at one open");
         in_sequence_of_ = to;
+        in_sequence_at_ = *arrived;
         return true;
     }
     if (not is_refused_when_late(header().command)) return true;

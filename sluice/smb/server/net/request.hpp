@@ -151,6 +151,7 @@ private:
     friend class cancel_deferral;
 
     [[nodiscard]] bool comes_in_sequence(const std::shared_ptr<open>& to) noexcept;
+    void end_replays(open& of) noexcept;
     replier& replier_;
     server::connection& connection_;  // the same object
     wire::message_view message_;
@@ -163,6 +164,7 @@ private:
     std::optional<wire::nt_status> stale_status_;
     std::optional<reply_signer> signs_reply_;
     std::shared_ptr<open> in_sequence_of_;  // where it counts as in flight
+    channel_sequence::ticket in_sequence_at_{};
 
 public:
     list_hook<request> link;  // in its connection's list

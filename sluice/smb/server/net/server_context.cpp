@@ -24,6 +24,7 @@ server_context::server_context(const server_dependencies& given, server_configur
       quotas(configuration.bounds.shared, rejections),
       admission(configuration.bounds, quotas, rejections),
       logons(given.clock, rejections),
+      opens(given.random.next_u64()),
       refusals(log_, given.clock),
       background(given.loop),
       later(given.clock, background),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -92,6 +93,13 @@ public:
         vfs::fs_domain* const beyond = is_beyond_mount ? volume.crossing_domain() : nullptr;
         return naming.of((beyond != nullptr ? *beyond : volume.domain()).number());
     }
+    /// Returns whether a share has continuous availability: from the start of the server on.
+    [[nodiscard]] bool has_persistent_opens() const noexcept {
+        return has_persistent_opens_.load(std::memory_order_relaxed);  // a setting, that orders nothing
+    }
+    void set_persistent_opens() noexcept { has_persistent_opens_.store(true, std::memory_order_relaxed); }
+    /// How many restored opens wait for their clients.
+    std::atomic<std::size_t> awaited_opens{0};
     [[nodiscard]] const dispatcher& functions() const noexcept { return functions_; }
     /// Null if there is none. It may have ended.
     [[nodiscard]] std::shared_ptr<session> find_session(std::uint64_t id) const noexcept;
@@ -137,6 +145,7 @@ private:
     auth::server_names names_;
     std::vector<std::byte> security_offer_;
     clock_source::utc_time started_at_{};
+    std::atomic<bool> has_persistent_opens_{false};
 };
 
 }  // namespace sluice::smb::server

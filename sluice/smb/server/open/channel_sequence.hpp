@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/smb/wire/message/header.hpp"
 
 namespace sluice::smb::server {
@@ -14,39 +16,51 @@ namespace sluice::smb::server {
 /// open. Allocates: nothing.
 class channel_sequence {
 public:
-    enum class verdict : std::uint8_t {
-        current,  ///< serve it; finished(number) when it has been
-        stale,    ///< a request from before the last failure: must not change anything
+    /// A request that is being served, for finished().
+    struct ticket {
+        std::uint32_t step = 0;
     };
 
-    /// A request with this number comes; `is_replay` if the client has sent it before.
-    [[nodiscard]] verdict arrived(std::uint16_t number, bool is_replay) noexcept {
+    /// The number of the CREATE that has made the open.
+    void begin_at(std::uint16_t number) noexcept {
+        ENSURE(in_flight_ == 0 and before_ == 0, "a sequence begins before the first request");
+        number_ = number;
+    }
+    /// The client has the open back, by a CREATE with this number. Its earlier requests may still
+    /// be in progress, although their session has ended, and their numbers may be the same.
+    void continue_at(std::uint16_t number) noexcept { step_to(number); }
+
+    /// A request with this number comes; `is_replay` if the client has sent it before. Returns
+    /// std::nullopt if it is from before the last failure: it must not change anything.
+    [[nodiscard]] std::optional<ticket> arrived(std::uint16_t number, bool is_replay) noexcept {
         const auto ahead = static_cast<std::uint16_t>(number - number_);
         constexpr std::uint16_t ahead_max = 0x7fff;
-        if (ahead > ahead_max) return verdict::stale;
-        if (ahead != 0) {
-            before_ += in_flight_;
-            in_flight_ = 0;
-            number_ = number;
-        }
+        if (ahead > ahead_max) return std::nullopt;
+        if (ahead != 0) step_to(number);
         // The first attempt of a repeated request may still be in progress.
-        if (is_replay and before_ != 0) return verdict::stale;
+        if (is_replay and before_ != 0) return std::nullopt;
         ++in_flight_;
-        return verdict::current;
+        return ticket{step_};
     }
-    /// A request that had arrived as current has been served.
-    void finished(std::uint16_t number) noexcept {
-        if (number == number_ and in_flight_ != 0) {
-            --in_flight_;
-        } else if (before_ != 0) {
-            --before_;
-        }
+    /// A request that had arrived has been served.
+    void finished(ticket of) noexcept {
+        std::uint32_t& count = of.step == step_ ? in_flight_ : before_;
+        ENSURE(count != 0, "a request ends once");
+        --count;
     }
 
 private:
+    void step_to(std::uint16_t number) noexcept {
+        before_ += in_flight_;
+        in_flight_ = 0;
+        number_ = number;
+        ++step_;
+    }
+
     std::uint16_t number_ = 0;
-    std::uint32_t in_flight_ = 0;  // requests with the number
-    std::uint32_t before_ = 0;     // requests with an earlier one
+    std::uint32_t step_ = 0;       // how often the number has changed
+    std::uint32_t in_flight_ = 0;  // requests of the present step
+    std::uint32_t before_ = 0;     // requests of earlier ones
 };
 
 /// Whether a command that is late is to be refused for it; others only look.

@@ -25,9 +25,14 @@ public:
         if (index != 0 and index <= index_max) last_[index - 1] = number;
     }
 
-private:
+    /// All of them by index, with `none` where there is no request: for a record of the open.
+    using numbers = std::array<std::uint8_t, index_max>;
     static constexpr std::uint8_t none = 0xff;  // numbers have four bits
-    std::array<std::uint8_t, index_max> last_ = [] {
+    [[nodiscard]] const numbers& all() const noexcept { return last_; }
+    void restore(const numbers& recorded) noexcept { last_ = recorded; }
+
+private:
+    numbers last_ = [] {
         std::array<std::uint8_t, index_max> empty{};
         empty.fill(none);
         return empty;

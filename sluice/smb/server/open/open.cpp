@@ -62,7 +62,8 @@ bool open::attach(server::session& to, std::shared_ptr<server::tree> by, const s
     if (has_ended() or has_session()) return false;
     lost.counted = std::move(counted_kept_);
     if (durable_) lost.end = std::exchange(durable_->end, std::nullopt);
-    ENSURE(not lost.end or lost.counted.amount() == 1, "an open that is kept without its client is counted");
+    ENSURE(not lost.end or is_persistent() or lost.counted.amount() == 1,
+           "an open that is kept without its client is counted");
     ENSURE(phase() == open_phase::making or durable_, "an open without its client is durable");
     before = std::exchange(tree_, std::move(by));
     // release: pairs with the acquires in is_of().
@@ -114,16 +115,37 @@ bool open::begin_disconnect(const server::session& of, std::uint32_t number,
     const bool is_its_own = is_live() and session_.load(std::memory_order_relaxed) == &of;
     if (not is_its_own or not durable_ or durable_->disconnects + 1 != number) return false;
     ENSURE(not durable_->end, "the time of an open runs while its client is gone");
-    ENSURE(counted_as_kept.amount() == 1, "an open that is kept without its client is counted");
+    ENSURE(is_persistent() or counted_as_kept.amount() == 1,
+           "an open that is kept without its client is counted");
     durable_->disconnects = number;
     counted_kept_ = std::move(counted_as_kept);
     session_.store(nullptr, std::memory_order_release);
     return true;
 }
 
+bool open::make_persistent(const server::session& by, const durability& how) noexcept {
+    ENSURE(how.is_persistent and create_guid, "a persistent open is found by its create guid");
+    const lock_guard held(mutex_);
+    if (not is_live() or session_.load(std::memory_order_relaxed) != &by or durable_) return false;
+    durable_ = how;
+    is_persistent_.store(true, std::memory_order_release);  // pairs with is_persistent()
+    return true;
+}
+
+void open::begin_restored(const durability& how) noexcept {
+    ENSURE(how.is_persistent and create_guid, "a persistent open is found by its create guid");
+    const lock_guard held(mutex_);
+    ENSURE(not has_session() and not durable_, "an open is restored without its client, once");
+    durable_ = how;
+    durable_->disconnects = 1;
+    is_persistent_.store(true, std::memory_order_release);  // pairs with is_persistent()
+    ENSURE(go_live(), "an open that is being restored has no other user");
+}
+
 bool open::is_disconnected(std::uint32_t number) const noexcept {
     const bool is_so = is_live() and not has_session() and durable_ and durable_->disconnects == number;
-    ENSURE(not is_so or counted_kept_.amount() == 1, "an open that is kept without its client is counted");
+    ENSURE(not is_so or is_persistent() or counted_kept_.amount() == 1,
+           "an open that is kept without its client is counted");
     return is_so;
 }
 
@@ -146,7 +168,8 @@ open::disconnect_state open::take_disconnect_state() noexcept {
     const lock_guard held(mutex_);
     lost.counted = std::move(counted_kept_);
     if (durable_) lost.end = std::exchange(durable_->end, std::nullopt);
-    ENSURE(not lost.end or lost.counted.amount() == 1, "an open that is kept without its client is counted");
+    ENSURE(not lost.end or is_persistent() or lost.counted.amount() == 1,
+           "an open that is kept without its client is counted");
     return lost;
 }
 

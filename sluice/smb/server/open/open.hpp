@@ -20,6 +20,7 @@
 #include "sluice/smb/server/open/named_pipe.hpp"
 #include "sluice/smb/server/open/notify_watch.hpp"
 #include "sluice/smb/server/open/open_progress.hpp"
+#include "sluice/smb/server/open/persistence.hpp"
 #include "sluice/smb/server/open/sticky_times.hpp"
 #include "sluice/smb/server/session/client_quotas.hpp"
 #include "sluice/smb/server/session/tree.hpp"
@@ -42,6 +43,7 @@ struct durability {
     bool is_second_generation = false;
     // Requested by LMR_REQUEST_RESILIENCY: kept whether it caches or not.
     bool is_resilient = false;
+    bool is_persistent = false;  // kept at any loss of its client, and recorded (persistence)
     std::chrono::milliseconds timeout{};
     std::optional<timer_queue::entry> end;  // while its client is gone: when it ends
     std::uint32_t disconnects = 0;          // how often its client was gone; identifies `end`
@@ -70,6 +72,8 @@ struct open_in_file {
     /// Ends with the open or the directory. Destroyed with the open, because requests that hold the
     /// open use the watch without the mutex.
     std::unique_ptr<notify_watch> watch;
+    /// Null if it is not persistent.
+    std::unique_ptr<persistence> persistent;
     /// The watch that a lease of a directory needs; destroyed with the open.
     std::unique_ptr<server::directory_watch> directory_watch;
 };
@@ -85,8 +89,8 @@ struct open_in_file {
 ///      one caller ends the open.
 ///   2. The open has a session from admission (session::admit) until it ends, or until its client
 ///      is gone and a durable open waits for it.
-///   3. While its client is gone, the open is counted as kept. `durable->end` is set from the start
-///      of its timer on.
+///   3. While its client is gone, the open is counted as kept, unless it is persistent.
+///      `durable->end` is set from the start of its timer on.
 ///   4. An open that has ended leaves its file after its last write.
 /// Monitor: any thread. The CREATE sets the public members, which do not change once the phase is
 /// live. `mutex_` guards the rest, except for atomic members, and in_file(), which the mutex of the
@@ -166,6 +170,20 @@ public:
 
     [[nodiscard]] std::optional<durability> durable() const;
     [[nodiscard]] bool is_durable() const noexcept;
+    /// Returns whether it survives the server process. It does not change once it is true.
+    [[nodiscard]] bool is_persistent() const noexcept {
+        return is_persistent_.load(std::memory_order_acquire);  // pairs with make_persistent()
+    }
+    /// Returns whether it is persistent, and its client is gone: until the client is back, or its
+    /// time has passed, no other CREATE of the file succeeds. Without the mutex.
+    [[nodiscard]] bool is_in_grace() const noexcept {
+        return is_persistent() and is_live() and not has_session();
+    }
+    /// Makes the open persistent. Returns false if it is not a live open of `by`, or is durable
+    /// already.
+    [[nodiscard]] bool make_persistent(const server::session& by, const durability& how) noexcept;
+    /// Makes an open that an earlier process has recorded persistent and live, without its client.
+    void begin_restored(const durability& how) noexcept;
     /// Makes the open durable, or changes its durability. Returns false if it is not a live open of
     /// `by`.
     template <class Change>
@@ -194,13 +212,22 @@ public:
     // --- what its requests share
 
     /// See channel_sequence.
-    [[nodiscard]] channel_sequence::verdict arrived(std::uint16_t number, bool is_replay) noexcept {
+    [[nodiscard]] std::optional<channel_sequence::ticket> arrived(std::uint16_t number,
+                                                                  bool is_replay) noexcept {
         const lock_guard held(mutex_);
         return sequence_.arrived(number, is_replay);
     }
-    void finished(std::uint16_t number) noexcept {
+    void finished(channel_sequence::ticket of) noexcept {
         const lock_guard held(mutex_);
-        sequence_.finished(number);
+        sequence_.finished(of);
+    }
+    void begin_sequence(std::uint16_t number) noexcept {
+        const lock_guard held(mutex_);
+        sequence_.begin_at(number);
+    }
+    void continue_sequence(std::uint16_t number) noexcept {
+        const lock_guard held(mutex_);
+        sequence_.continue_at(number);
     }
     /// Returns the times that SET_INFO has set or frozen through this open. They change only in a
     /// turn of the file.
@@ -225,6 +252,8 @@ public:
     /// Releases the scan, which only an open that has not ended needs.
     void drop_scan() noexcept;
 
+    /// Whether it was restored, and its client has not been back yet.
+    std::atomic<bool> is_awaited{false};
     std::atomic<std::uint64_t> position{0};  // FilePositionInformation: kept, not used
     /// Returns whether the next READ is to be compressed. Any thread: a hint, so that the order of
     /// calls does not matter.
@@ -279,6 +308,9 @@ public:
     wire::guid client{};
     std::optional<wire::guid> create_guid;  // from the CREATE that opened it
     std::optional<app_instance> instance;   // the application that has it open
+    // What a repetition of its CREATE must ask for.
+    wire::create_disposition disposition = wire::create_disposition::open;
+    wire::file_attributes attributes = wire::file_attributes::none;
     // The key that its client uses for the lease of its directory.
     std::optional<wire::lease_key> parent_key;
 
@@ -293,6 +325,7 @@ private:
 
     open_in_file in_file_;
     std::atomic<bool> keeps_times_{false};
+    std::atomic<bool> is_persistent_{false};
     std::atomic<unsigned> compression_skips_{0};  // READs not compressed from now on
     std::atomic<const server::channel*> create_reply_channel_{nullptr};
     mutable ranked_mutex<lock_rank::open> mutex_;

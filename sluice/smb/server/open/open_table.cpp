@@ -5,19 +5,48 @@
 
 namespace sluice::smb::server {
 
-std::shared_ptr<open> open_table::make(const client_reference& by, std::size_t loop) {
+open_table::open_table(std::uint64_t base) noexcept {
+    // Of 64 bits, one stays clear, and the last four are those of the shard.
+    for (shard& each : shards_) {
+        const lock_guard held(each.mutex);
+        each.next = 1 + (base >> 5);
+    }
+}
+
+std::shared_ptr<open> open_table::make_in(shard& in, const client_reference& by) {
     if (not by) return nullptr;
     quota_hold counted = by.quotas().take(by, limit::opens);
     if (counted.amount() == 0) return nullptr;
-    shard& in = shards_[loop % shards];
     auto one = std::allocate_shared<open>(std::pmr::polymorphic_allocator<open>(&in.memory));
     one->counted = std::move(counted);
     one->in_file_.counted_locks = by.quotas().take(by, limit::locks, 0);
+    return one;
+}
+
+std::shared_ptr<open> open_table::make(const client_reference& by, std::size_t loop) {
+    shard& in = shards_[loop % shards];
+    std::shared_ptr<open> one = make_in(in, by);
+    if (one == nullptr) return nullptr;
     const lock_guard held(in.mutex);
     const std::uint64_t number = in.next++ * shards + loop % shards;
     one->id = {.persistent_part = le64(number), .volatile_part = le64(number)};
     ENSURE(&shard_of(number) == &in, "the number of an open names its shard");
     ENSURE(in.opens.emplace(number, one).second, "a number is given to one open");
+    return one;
+}
+
+std::shared_ptr<open> open_table::restore(const client_reference& by, std::uint64_t number) {
+    // The next numbers must not reach it, as long as this process may run.
+    constexpr std::uint64_t distance_min = std::uint64_t{1} << 48;
+    shard& in = shard_of(number);
+    std::shared_ptr<open> one = make_in(in, by);
+    if (one == nullptr) return nullptr;
+    const lock_guard held(in.mutex);
+    if (not in.opens.emplace(number, one).second) return nullptr;
+    one->id = {.persistent_part = le64(number), .volatile_part = le64(number)};
+    const std::uint64_t step = number / shards;
+    if (step - in.next < distance_min) in.next = step + 1;
+    ENSURE(in.next != step, "a number is given to one open");
     return one;
 }
 

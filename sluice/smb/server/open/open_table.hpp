@@ -14,7 +14,8 @@
 namespace sluice::smb::server {
 
 /// Every open of the server, by the number in its id ([MS-SMB2] 3.3.1.10, GlobalOpenTable). Numbers
-/// are not used again, so that the id of a closed open is never valid.
+/// are not used again, so that the id of a closed open is never valid. They begin anywhere, so that
+/// an id of the server's last run names no open of this one, unless that is restored.
 ///
 /// Invariant: the number of an open names the shard that has it, which is that of the loop
 /// that created it. So loops that serve their own opens share no mutex. An open has the number
@@ -23,13 +24,17 @@ namespace sluice::smb::server {
 /// which may have ended. Lifetime: outlives its opens (ENSURE).
 class open_table {
 public:
-    open_table() noexcept = default;
+    /// `base`: where the numbers begin; 32 bits of it are random at least.
+    explicit open_table(std::uint64_t base = 0) noexcept;
     open_table(const open_table&) = delete;
     open_table& operator=(const open_table&) = delete;
 
     /// Creates an open of a client, with an id by which it is found; null if the client may have no
     /// more. `loop`: the number of the creating loop. Allocates: in memory().
     [[nodiscard]] std::shared_ptr<open> make(const client_reference& by, std::size_t loop);
+    /// The same with the number of an earlier process; null also if that is taken. Before clients are
+    /// served.
+    [[nodiscard]] std::shared_ptr<open> restore(const client_reference& by, std::uint64_t number);
     void remove(const open& one) noexcept;
     [[nodiscard]] std::shared_ptr<open> find(const wire::file_id& id) const noexcept;
     /// Finds an open by the persistent part alone: for reconnection.
@@ -63,6 +68,7 @@ private:
         std::pmr::unordered_map<std::uint64_t, std::shared_ptr<open>> opens SLUICE_GUARDED_BY(mutex){&nodes};
         std::uint64_t next SLUICE_GUARDED_BY(mutex) = 1;
     };
+    [[nodiscard]] std::shared_ptr<open> make_in(shard& in, const client_reference& by);
     [[nodiscard]] shard& shard_of(std::uint64_t number) noexcept { return shards_[number % shards]; }
     [[nodiscard]] const shard& shard_of(std::uint64_t number) const noexcept {
         return shards_[number % shards];

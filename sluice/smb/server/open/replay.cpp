@@ -14,6 +14,23 @@ std::expected<replay_table::outcome, nt_status> replay_table::find_or_begin(cons
     return outcome{.made = entry->second, .fresh = std::nullopt};
 }
 
+bool replay_table::adopt(const std::shared_ptr<open>& restored) {
+    ENSURE(restored->is_live() and restored->create_guid, "an open is restored before it can be repeated");
+    {
+        const lock_guard held(mutex_);
+        const identity which{.client = restored->client, .create = *restored->create_guid};
+        if (not entries_.try_emplace(which, restored).second) return false;
+    }
+    if (not restored->progress.begin_eligibility()) end_eligibility(*restored);
+    return true;
+}
+
+std::shared_ptr<open> replay_table::find(const identity& which) const noexcept {
+    const lock_guard held(mutex_);
+    const auto found = entries_.find(which);
+    return found == entries_.end() ? nullptr : found->second;
+}
+
 void replay_table::keep(const identity& which, const std::shared_ptr<open>& made) {
     const lock_guard held(mutex_);
     const auto found = entries_.find(which);

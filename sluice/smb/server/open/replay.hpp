@@ -13,7 +13,8 @@
 
 namespace sluice::smb::server {
 
-/// The opens that were made with a create guid and not used since, or are being made.
+/// The opens that were made with a create guid and not used since, or are being made; and the
+/// persistent opens, also when they have been used.
 /// Invariant: an entry is in the table until its place is destroyed, or the
 /// eligibility of its open ends.
 /// Monitor: any thread; `mutex_` guards the entries. Allocates: a node per entry.
@@ -61,6 +62,11 @@ public:
     /// a replay.
     [[nodiscard]] std::expected<outcome, wire::nt_status> find_or_begin(const identity& which,
                                                                         bool is_replay);
+    /// Adds an open of an earlier process. Returns false if its guid is used already.
+    [[nodiscard]] bool adopt(const std::shared_ptr<open>& restored);
+    /// Returns the open that was made with a guid; null if there is none, or it is being made.
+    /// Complexity: O(log n) in entries.
+    [[nodiscard]] std::shared_ptr<open> find(const identity& which) const noexcept;
     /// The open was used: its client has received the reply, and the guid may be used again.
     void end_eligibility(open& one) noexcept {
         if (one.progress.end_eligibility()) remove({.client = one.client, .create = *one.create_guid});

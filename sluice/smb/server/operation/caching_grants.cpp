@@ -5,6 +5,7 @@
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
+#include "sluice/smb/server/operation/persistent_opens.hpp"
 
 namespace sluice::smb::server {
 
@@ -98,6 +99,12 @@ void grant_oplock(const file_section& held, const request& r, open& fresh, lease
     return r.host().leases.add(made) ? made : nullptr;
 }
 
+void raise(const file_section& held, lease& known, lease_state requested, lease_state grantable) noexcept {
+    ENSURE(held.is_of(*known.file), "a lease is raised in the section of its file");
+    known.raise(requested, grantable);
+    record_lease(held, known);
+}
+
 void grant_lease(const file_section& held, request& r, open& fresh, const wire::create_args& args,
                  bool may_cache, wire::create_action action) {
     const wire::lease& asked = *args.contexts.lease;
@@ -111,7 +118,7 @@ void grant_lease(const file_section& held, request& r, open& fresh, const wire::
     if (known == nullptr)
         known = make_lease(r, fresh, asked, state);
     else if (not known->parked)
-        known->raise(sensible(requested), state);
+        raise(held, *known, sensible(requested), state);
     if (known == nullptr) return;
     if (asked.v2 and wire::has(asked.flags, wire::lease_flags::parent_key_set))
         known->parent_key = asked.v2->parent_key;

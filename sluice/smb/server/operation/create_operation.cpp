@@ -6,6 +6,7 @@
 #include "sluice/smb/server/operation/app_takeover.hpp"
 #include "sluice/smb/server/operation/file_removal.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
+#include "sluice/smb/server/operation/persistent_opens.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::smb::server {
@@ -253,9 +254,11 @@ io::task<create_operation::step> create_operation::join(create_round& round) noe
     one_shot_event<nt_status> woken(r_.loop());
     waiting<file_state> blocked(*file_, woken);
     verdict found = verdict::granted;
+    bool is_in_grace = false;
     {
         const file_section held(*file_);
         open_protocol& protocol = file_->protocol(held);
+        is_in_grace = server::is_in_grace(held, *file_);
         found = protocol.check(wanted());
         const caching_intent intent{
             .access = granted_,
@@ -266,7 +269,9 @@ io::task<create_operation::step> create_operation::join(create_round& round) noe
             .own = find_lease(r_, args_),
             .cache = cache_of(r_, args_),
         };
-        if (decide_breaks_for_open(held, r_, *file_, intent, breaks) == caching_outcome::blocked) {
+        if (is_in_grace) {
+            found = verdict::sharing_violation;
+        } else if (decide_breaks_for_open(held, r_, *file_, intent, breaks) == caching_outcome::blocked) {
             for_caching.emplace(held, r_, *file_);
         } else {
             found = protocol.join(fresh_->in_file(held).entry, wanted(), blocked.place());
@@ -279,6 +284,7 @@ io::task<create_operation::step> create_operation::join(create_round& round) noe
     const bool has_ended_any = breaks.send(r_.host());
     if (not for_caching and found == verdict::granted) co_return step::done;
     leave();
+    if (is_in_grace) co_return fail(status_in_grace());
     if (for_caching) {
         if (has_ended_any) co_return step::waited;
         co_return co_await wait_for_caching(round, *for_caching);
@@ -286,6 +292,12 @@ io::task<create_operation::step> create_operation::join(create_round& round) noe
     if (has_ended_any) co_return step::again;
     if (const auto next = step_of(found)) co_return *next;
     co_return co_await wait_for(round, woken);
+}
+
+// Older dialects do not know that a client may come back.
+nt_status create_operation::status_in_grace() const noexcept {
+    const bool knows = r_.connection().agreed.is_at_least(wire::dialect::smb_3_0);
+    return knows ? nt_status::file_not_available : nt_status::sharing_violation;
 }
 
 // Waits until those who cache the file have given it up.
@@ -461,6 +473,10 @@ nt_status create_operation::begin_open() noexcept {
     fresh_->create_options = args_.options;
     fresh_->mode.store(bits_of(args_.options & shown_as_mode), std::memory_order_relaxed);
     fresh_->client = r_.connection().agreed.client;
+    fresh_->disposition = args_.disposition;
+    fresh_->attributes = args_.file_attributes;
+    if (r_.connection().agreed.is_at_least(wire::dialect::smb_3_0))
+        fresh_->begin_sequence(r_.header().channel_sequence);
     fresh_->instance = app_instance_in(r_, args_.contexts);
     if (args_.contexts.durable_v2 and r_.connection().agreed.is_at_least(wire::dialect::smb_3_0))
         fresh_->create_guid = args_.contexts.durable_v2->create_guid;

@@ -104,6 +104,7 @@ private:
     [[nodiscard]] step fail(wire::nt_status why) noexcept;
     [[nodiscard]] step refused_creation(wire::nt_status why) noexcept;
     [[nodiscard]] wire::nt_status begin_open() noexcept;
+    [[nodiscard]] wire::nt_status status_in_grace() const noexcept;
     void take_node() noexcept;
     void discard_found() noexcept;
     [[nodiscard]] wire::nt_status register_open() noexcept;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <expected>
 #include <memory>
 
@@ -25,6 +26,10 @@ void encode_durability(const open& one, wire::create_reply& reply) noexcept;
 [[nodiscard]] bool keep_without_client(server_context& host, const std::shared_ptr<open>& one,
                                        session& of) noexcept;
 
+/// Ends an open whose client has been gone since that disconnect, after `timeout`.
+void end_after(server_context& host, const std::shared_ptr<open>& one, std::chrono::milliseconds timeout,
+               std::uint32_t number) noexcept;
+
 /// Which open a client wants back.
 struct reconnection {
     wire::file_id file{};
@@ -33,6 +38,12 @@ struct reconnection {
 };
 [[nodiscard]] std::optional<reconnection> reconnection_in(
     const wire::create_request_contexts& asked) noexcept;
+
+/// Returns the open that a client wants back, by its ID or else its create guid; null if there is
+/// none. Whether it is that client's is not checked.
+[[nodiscard]] std::shared_ptr<open> find_wanted(const request& r, const reconnection& wanted) noexcept;
+/// Returns whether the user of the request has made the open durable.
+[[nodiscard]] bool is_owner_of(const request& r, const open& one) noexcept;
 
 /// Returns a durable open to its client, on the session and tree of the request. The CREATE's other
 /// fields are ignored except for the lease's key, and with it the name. Errors:

@@ -5,6 +5,7 @@
 
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/persistent_opens.hpp"
 
 namespace sluice::smb::server {
 
@@ -178,6 +179,7 @@ void end_late(const std::weak_ptr<lease>& which, std::uint32_t number) noexcept 
         late->parked =
             break_notice{.from = late->parked->from, .to = lease_state::none, .needs_answer = false};
     late->time_out();
+    record_lease(held, *late);
     ENSURE(late->held() == lease_state::none, "a holder that is late has nothing any more");
     late->file->wake_caching_waiters(held);
 }
@@ -217,7 +219,9 @@ decided_breaks::decision decided_breaks::describe(const file_section& held,
 void decided_breaks::add(const file_section& held, server_context& host, const std::shared_ptr<lease>& of,
                          lease_state keep) {
     if (wire::has(keep, of->held())) return;
+    if (is_of_absent_client(held, *of)) return yield(held, host, of, keep);
     const auto notice = of->ask(keep);
+    record_lease(held, *of);
     if (notice) ++of->breaks_decided;
     if (notice and of->unsent_grants == 0) return add_notice(held, host, of, *notice);
     if (notice) of->parked = *notice;
@@ -227,6 +231,15 @@ void decided_breaks::add(const file_section& held, server_context& host, const s
     decided_.push_back(describe(held, of));
     decided_.back().notice = notice;
     decided_.back().is_parked = notice.has_value();
+}
+
+// Nobody can answer. The persistent opens stay; those that are only durable end.
+void decided_breaks::yield(const file_section& held, server_context& host, const std::shared_ptr<lease>& of,
+                           lease_state keep) {
+    of->yield(keep);
+    end_break_of_absent_client(held, host, *of);
+    const bool all_stay = std::ranges::all_of(of->opens, &open::is_persistent);
+    if (not all_stay and not of->is_being_sent) decided_.push_back(describe(held, of));
 }
 
 void decided_breaks::add_parked(const file_section& held, server_context& host,
@@ -252,6 +265,7 @@ bool decided_breaks::end_opens(server_context& host, const decision& of) noexcep
     ENSURE(outermost_ != nullptr, "opens end in the outermost call");
     bool has_ended_any = false;
     for (const std::shared_ptr<open>& one : of.opens) {
+        if (one->is_persistent()) continue;
         const std::shared_ptr<session> by = one->session();
         if (by == nullptr or by->first_channel() == nullptr)
             has_ended_any |= host.functions().end_open_of(host, *one, by.get());
@@ -263,7 +277,7 @@ bool decided_breaks::end_opens(server_context& host, const decision& of) noexcep
 bool decided_breaks::send_or_end(server_context& host, decision& one) noexcept {
     bool has_ended_any = false;
     std::shared_ptr<session> via = reachable(one.opens);
-    const auto is_left = [](const auto& each) { return not each->has_ended(); };
+    const auto is_left = [](const auto& each) { return not each->has_ended() and not each->is_persistent(); };
     // Each turn ends an open, or finds that one has come back.
     for (unsigned turns = 0;
          via == nullptr and std::ranges::any_of(one.opens, is_left) and turns != limits::open_attempts_max;
@@ -321,6 +335,7 @@ nt_status take_answer(request& r, const std::shared_ptr<lease>& of, lease_state 
         if (of->is_breaking() and (not of->time_limit or of->parked)) return nt_status::unsuccessful;
         const lease::answer answer = of->acknowledge(kept);
         if (answer.status != nt_status::success) return answer.status;
+        record_lease(held, *of);
         limit = std::exchange(of->time_limit, std::nullopt);
         of->file->wake_caching_waiters(held);
         if (answer.next) {
@@ -352,6 +367,7 @@ void revoke_caching(server_context& host, lease& of) noexcept {
     host.later.end(of.time_limit);
     of.parked.reset();
     of.time_out();
+    record_lease(held, of);
     ENSURE(not of.is_breaking() and not of.time_limit, "nothing is left of a break that was taken away");
     of.file->wake_caching_waiters(held);
 }

@@ -56,6 +56,8 @@ private:
     };
     void add_notice(const file_section& held, server_context& host, const std::shared_ptr<lease>& of,
                     const break_notice& notice);
+    void yield(const file_section& held, server_context& host, const std::shared_ptr<lease>& of,
+               wire::lease_state keep);
     [[nodiscard]] static decision describe(const file_section& held, const std::shared_ptr<lease>& of);
     [[nodiscard]] static bool send_or_end(server_context& host, decision& one) noexcept;
     [[nodiscard]] static bool end_opens(server_context& host, const decision& of) noexcept;

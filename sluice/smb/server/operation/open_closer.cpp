@@ -7,6 +7,7 @@
 #include "sluice/smb/server/operation/directory_caching.hpp"
 #include "sluice/smb/server/operation/file_removal.hpp"
 #include "sluice/smb/server/operation/lease_breaks.hpp"
+#include "sluice/smb/server/operation/persistent_opens.hpp"
 
 namespace sluice::smb::server {
 
@@ -39,7 +40,11 @@ void leave(const file_section& held, server_context& host, open& one, leftover& 
         file.set_delete_pending(held, one.shared_from_this());
         end_handle_caching(held, host, file, &one, left.breaks);
         end_watches_of_removed(held, file);
+        record_states(held, file);
     }
+    forget_record(held, one);
+    // After the record of who has released them.
+    record_late_grants(held, file);
     left.lease = leave_lease(held, host, one);
     file.wake_caching_waiters(held);
     place.claim.cancel();
@@ -71,6 +76,7 @@ void forget(server_context& host, open& one, leftover& left) noexcept {
     open::disconnect_state lost = one.take_disconnect_state();
     host.later.end(lost.end);
     host.replays.end_eligibility(one);
+    end_awaiting(host, one);
     if (one.pipe != nullptr) one.pipe->end();
     one.drop_scan();
     leftover left{.file = one.file, .duty = {}, .breaks = {}, .lease = {}, .has_left = one.file == nullptr};

@@ -18,6 +18,7 @@
 #include "sluice/smb/server/operation/caching.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
 #include "sluice/smb/server/operation/past_files.hpp"
+#include "sluice/smb/server/operation/persistent_opens.hpp"
 #include "sluice/smb/server/operation/rename_marks.hpp"
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_names.hpp"
@@ -385,7 +386,11 @@ private:
         const bool is_deferred = not wish_.makes_link and not is_kept;
         time_preserver times(*one_, {.changed = is_deferred or is_kept});
         own_change seen(r_.host());
+        const bool moves = not wish_.makes_link;
+        if (moves and not begin_rename(r_.host(), *one_, target_.path))
+            co_return fail(nt_status::insufficient_resources);
         status_ = co_await r_.call(domain, [&] { return carry_out(times, seen); });
+        if (moves) end_rename(r_.host(), *one_, status_ == nt_status::success);
         times.record(is_deferred ? one_.get() : nullptr);
         const bool has_replaced = replaces and status_ == nt_status::success;
         if (has_replaced) round.names().count_removal();

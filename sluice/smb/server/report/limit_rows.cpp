@@ -234,8 +234,12 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
     per(limit::opens_per_session, "opens of a session", limits::opens_per_session_max, now.opens_of_session);
     to.push_back(shared(limit::kept_opens, group, "durable opens without their client", now));
     to.back().when_reached = "the open is closed with its connection";
+    to.push_back(shared(limit::persistent_opens, group, "persistent opens", now));
+    to.back().when_reached = "the open is durable at most";
     to.push_back(shared(limit::locks, group, "byte-range locks", now));
     per(limit::locks_per_open, "byte-range locks of an open", limits::locks_per_open_max, now.locks_of_open);
+    per(limit::locks_per_persistent_open, "byte-range locks of a persistent open",
+        limits::locks_per_persistent_open_max, 0);
     to.push_back(shared(limit::watches, group, "watched directories", now));
     to.push_back(shared(limit::queued_change_bytes, group, "queued change notifications", now, "bytes"));
     to.back().when_reached = "the watch loses its changes; its client lists the directory";

@@ -29,6 +29,7 @@ server_bounds server_bounds::of(const process_resources& what) noexcept {
     shared(limit::trees) = limits::trees_max;
     shared(limit::opens) = std::min(limits::opens_max, what.descriptors / 8 * 3);
     shared(limit::kept_opens) = limits::kept_opens_max;
+    shared(limit::persistent_opens) = std::min(limits::persistent_opens_max, shared(limit::opens));
     shared(limit::locks) = limits::locks_max;
     shared(limit::pending_requests) = limits::pending_requests_max;
     shared(limit::watches) = limits::watches_max;

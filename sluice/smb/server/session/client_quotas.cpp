@@ -97,6 +97,7 @@ std::size_t client_quotas::room_of(const client_reference::use& by, std::size_t 
     ENSURE(in_use_[which] <= bounds_[which], "no more is in use of a resource than its bound");
     ENSURE(by.held[which] <= in_use_[which], "the holds of a client are part of the amount in use");
     const std::size_t free = bounds_[which] - in_use_[which];
+    if (is_restoring_) return free;
     // The members divide the rest of the share of their group.
     const std::size_t of_group = by.group ? by.group.use_->held[which] : 0;
     const std::size_t room = free - std::min(free, of_group);

@@ -146,6 +146,12 @@ public:
     /// a hold, to be resized later.
     [[nodiscard]] quota_hold take(const client_reference& by, limit what, std::size_t amount = 1) noexcept;
 
+    /// While what clients had in an earlier process is restored, they may take all that is free:
+    /// in another order than then, the rule above could refuse some. Before clients are served.
+    void set_restoring(bool is_so) noexcept {
+        const lock_guard held(mutex_);
+        is_restoring_ = is_so;
+    }
     [[nodiscard]] std::size_t bound_of(limit what) const noexcept { return bounds_[index(what)]; }
     [[nodiscard]] std::size_t in_use(limit what) const noexcept {
         const lock_guard held(mutex_);
@@ -187,6 +193,7 @@ private:
     mutable ranked_mutex<lock_rank::leaf> mutex_;
     std::array<std::size_t, shared_limits_count> in_use_ SLUICE_GUARDED_BY(mutex_){};
     client_map clients_ SLUICE_GUARDED_BY(mutex_);
+    bool is_restoring_ SLUICE_GUARDED_BY(mutex_) = false;
 };
 
 // Adopts a reference that enter() has counted.

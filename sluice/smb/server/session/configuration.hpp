@@ -15,6 +15,8 @@
 
 namespace sluice::smb::server {
 
+class handle_journal;
+
 /// Whether a protection is used.
 enum class protection : std::uint8_t {
     offered,   ///< if the client requests it
@@ -38,6 +40,10 @@ struct share_configuration {
     // Listings omit what their user may not read (access-based enumeration).
     bool hides_unreadable = false;
     protection encryption = protection::offered;
+    /// Whether clients get persistent opens, which survive the server process ([MS-SMB2] 3.3.1.6,
+    /// Share.IsCA). Then `journal` is that of the root of the volume.
+    bool continuous_availability = false;
+    std::shared_ptr<handle_journal> journal{};
     std::vector<std::string> users;            // that may connect; empty: all that can log on
     std::vector<std::string> read_only_users;  // that may change nothing; "guest" are all guests
     std::vector<std::string> auditors;         // that may read and change audit lists (SACLs)
@@ -49,7 +55,8 @@ struct share_configuration {
                comment == other.comment and source == other.source and referral == other.referral and
                size_limit_bytes == other.size_limit_bytes and is_read_only == other.is_read_only and
                is_hidden == other.is_hidden and hides_unreadable == other.hides_unreadable and
-               encryption == other.encryption and users == other.users and
+               encryption == other.encryption and continuous_availability == other.continuous_availability and
+               journal == other.journal and users == other.users and
                read_only_users == other.read_only_users and auditors == other.auditors;
     }
 };

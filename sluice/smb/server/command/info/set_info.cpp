@@ -7,6 +7,7 @@
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/caching.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
+#include "sluice/smb/server/operation/persistent_opens.hpp"
 #include "sluice/smb/server/operation/renaming.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
@@ -129,9 +130,11 @@ private:
     if (not check.end(held)) return std::nullopt;
     if (concerns_this_open) {
         place.deletes_on_close = true;
+        record_state(held, *one);
         return nt_status::success;
     }
     one->file->set_delete_pending(held, one);
+    record_states(held, *one->file);
     ENSURE(place.entry.is_inside(), "an open that has not ended deletes its file");
     end_watches_of_removed(held, *one->file);
     return nt_status::success;
@@ -146,6 +149,7 @@ private:
         place.deletes_on_close = false;
     else
         unused = one.file->clear_delete_pending(held);
+    record_states(held, *one.file);
     return nt_status::success;
 }
 

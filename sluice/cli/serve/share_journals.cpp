@@ -1,0 +1,109 @@
+#include "sluice/cli/serve/share_journals.hpp"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+
+#include "sluice/cli/fat/image/image.hpp"
+#include "sluice/cli/serve/share_root.hpp"
+#include "sluice/smb/server/journal/journal_file.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr std::chrono::seconds wait_for_predecessor{10};
+
+using journal_result = std::expected<std::shared_ptr<smb::server::handle_journal>, std::string>;
+
+// Why a share cannot have continuous availability; an empty text: it can.
+[[nodiscard]] std::string why_not(const serve_options& options, const share_options& share) {
+    std::error_code unknown;
+    const bool is_image = std::filesystem::exists(parse_image(share.path).file, unknown) and
+                          not std::filesystem::is_directory(share.path, unknown);
+    if (is_image) return "a disk image cannot have it: its engine keeps changes in memory";
+    if (options.read_only or share.read_only) return "a read-only share cannot have it";
+    if (not options.shared_locks.empty())
+        return "it cannot be combined with shared-locks: other servers do not know the handles";
+    return "";
+}
+
+[[nodiscard]] std::optional<std::string> state_directory(const serve_options& options) {
+    if (not options.state_directory.empty()) return options.state_directory;
+    if (::geteuid() == 0) return "/run/sluice";
+    const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
+    if (runtime == nullptr or *runtime == '\0') return std::nullopt;
+    return std::string(runtime) + "/sluice";
+}
+
+// In 100 ns since 1970; 0 if the file system has no time of birth.
+[[nodiscard]] std::int64_t birth_of(const std::string& path) noexcept {
+    struct statx status{};
+    if (::statx(AT_FDCWD, path.c_str(), 0, STATX_BTIME, &status) != 0) return 0;
+    if ((status.stx_mask & STATX_BTIME) == 0) return 0;
+    constexpr std::int64_t units_per_second = 10'000'000;
+    return status.stx_btime.tv_sec * units_per_second + status.stx_btime.tv_nsec / 100;
+}
+
+[[nodiscard]] journal_result open_journal(const std::string& directory, const share_options& share,
+                                          const share_root& root) {
+    const auto boot = smb::server::present_boot();
+    if (not boot) return std::unexpected(boot.error().message());
+    const smb::server::journal_identity identity{
+        .boot = *boot, .device = root.device, .inode = root.inode, .born = birth_of(share.path)};
+    const auto process = static_cast<std::uint32_t>(::getpid());
+    auto storage = smb::server::open_journal_file(
+        {.directory = directory, .user_id = ::geteuid(), .process_id = process}, identity,
+        deadline(wait_for_predecessor));
+    if (not storage and storage.error() == std::errc::device_or_resource_busy)
+        return std::unexpected(fmt::format("another server has persistent handles of {}: {}", share.path,
+                                           storage.error().message()));
+    if (not storage) return std::unexpected(storage.error().message());
+    auto journal = smb::server::handle_journal::open(*std::move(storage), identity, {.process_id = process});
+    if (not journal) return std::unexpected(journal.error().message());
+    return *std::move(journal);
+}
+
+}  // namespace
+
+bool is_continuously_available(const serve_options& options, const share_options& share) noexcept {
+    const std::string& own = share.continuous_availability;
+    return (own.empty() ? options.continuous_availability : own) == "on";
+}
+
+std::expected<share_journals, std::string> share_journals::open(const serve_options& options) {
+    share_journals all;
+    for (const share_options& share : options.shares) {
+        if (not is_continuously_available(options, share)) continue;
+        const auto refuse = [&](const std::string& why) {
+            return std::unexpected(fmt::format("share '{}': continuous-availability: {}", share.name, why));
+        };
+        if (const std::string why = why_not(options, share); not why.empty()) return refuse(why);
+        const std::optional<std::string> directory = state_directory(options);
+        if (not directory)
+            return refuse("XDG_RUNTIME_DIR is not set; use --state-directory to name a directory");
+        const auto root = find_share_root(share.path);
+        if (not root or not root->is_directory) continue;  // opening the share reports it
+        const root_key key{root->device, root->inode};
+        if (all.journals_.contains(key)) continue;
+        auto journal = open_journal(*directory, share, *root);
+        if (not journal) return refuse(journal.error());
+        all.journals_.emplace(key, *std::move(journal));
+    }
+    return all;
+}
+
+std::shared_ptr<smb::server::handle_journal> share_journals::of(const share_options& share) const {
+    if (journals_.empty()) return nullptr;
+    const auto root = find_share_root(share.path);
+    const auto found = root ? journals_.find({root->device, root->inode}) : journals_.end();
+    return found == journals_.end() ? nullptr : found->second;
+}
+
+}  // namespace sluice::cli

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "sluice/smb/server/journal/handle_journal.hpp"
+#include "sluice/smb/server/session/client_quotas.hpp"
+
+namespace sluice::smb::server {
+
+/// The record of a persistent open in the journal of its share, and the texts and locks that the
+/// record refers to. Its end clears the record, so that an open which ends in whatever way is not
+/// restored.
+/// Thread safety: under the mutex of the file of its open. Allocates: the texts.
+struct persistence {
+    explicit persistence(handle_journal::slot in) noexcept : slot(std::move(in)) {}
+    persistence(const persistence&) = delete;
+    persistence& operator=(const persistence&) = delete;
+
+    quota_hold counted;  // among the persistent opens
+    handle_journal::slot slot;
+    handle_record record{};
+    std::string owner;
+    std::string domain;
+    std::string share;
+    std::string path;
+    std::string other_path;  // during a rename: the new one
+    std::string stream;
+    std::array<recorded_lock, handle_record::locks_max> locks{};
+};
+
+}  // namespace sluice::smb::server

@@ -1,0 +1,284 @@
+#include "sluice/smb/server/operation/persistent_opens.hpp"
+
+#include <algorithm>
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/smb/server/net/connection.hpp"
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/create_round.hpp"
+
+namespace sluice::smb::server {
+
+using wire::access_mask;
+
+namespace {
+
+[[nodiscard]] bool asks_for_persistence(const request& r, const wire::create_args& args) noexcept {
+    const auto& asked = args.contexts.durable_v2;
+    return asked and wire::has(asked->flags, wire::durable_flags::persistent) and may_be_persistent(r);
+}
+
+// An open for attributes must not keep all others from the file while its client is away.
+constexpr access_mask useful_rights = access_mask::read_data | access_mask::write_data |
+                                      access_mask::append_data | access_mask::execute |
+                                      access_mask::delete_object;
+
+[[nodiscard]] std::chrono::milliseconds timeout_for(std::uint32_t asked_ms) noexcept {
+    if (asked_ms == 0) return limits::durable_timeout_default;
+    return std::min<std::chrono::milliseconds>(std::chrono::milliseconds(asked_ms),
+                                               limits::durable_timeout_max);
+}
+
+[[nodiscard]] recorded_caching::kind kind_of(const lease& of) noexcept {
+    if (of.is_oplock()) return recorded_caching::kind::oplock;
+    return of.has_epoch() ? recorded_caching::kind::lease_v2 : recorded_caching::kind::lease_v1;
+}
+
+[[nodiscard]] recorded_caching caching_to_record(const lease* of) noexcept {
+    if (of == nullptr) return {};
+    recorded_caching caching{.which = kind_of(*of), .state = of->state_after_breaks()};
+    if (of->is_oplock()) return caching;
+    caching.epoch = of->epoch_after_breaks();
+    caching.key = of->who().key;
+    if (of->has_epoch()) caching.parent_key = of->parent_key;
+    return caching;
+}
+
+// Updates the fields that may have changed since the last record.
+void update(const file_section& held, open& one, persistence& of) noexcept {
+    const open_in_file& place = one.in_file(held);
+    handle_record& to = of.record;
+    to.owner = of.owner;
+    to.domain = of.domain;
+    to.share = of.share;
+    to.path = of.path;
+    to.other_path = of.other_path;
+    to.stream = of.stream;
+    to.file = one.file->key(held);
+    to.file.image = 0;  // a volume in memory has another number in each process
+    to.caching = caching_to_record(place.lease.get());
+    to.deletes_on_close = place.deletes_on_close;
+    to.is_delete_pending = one.file->is_delete_pending(held);
+    to.lock_sequences = place.lock_requests.all();
+    std::size_t count = 0;
+    one.file->locks(held).for_each_of(one, [&](const locked_range& each) {
+        ENSURE(count != of.locks.size(), "a persistent open has no more locks than its record");
+        of.locks[count++] = {.offset = each.offset, .length = each.length, .is_exclusive = each.is_exclusive};
+    });
+    to.locks = std::span(of.locks).first(count);
+}
+
+[[nodiscard]] quota_hold take_quota(const request& r) noexcept {
+    return r.host().quotas.take(r.session->admitted.client, limit::persistent_opens);
+}
+
+}  // namespace
+
+void describe_for_record(const open& one, const durability& how, persistence& made) {
+    made.owner = how.owner;
+    made.domain = how.owner_domain;
+    made.share = one.through->configuration().name;
+    made.path = one.node->path();
+    made.stream = one.node->stream_name();
+    handle_record& to = made.record;
+    to.open_number = one.id.persistent_part.value();
+    to.create_guid = *one.create_guid;
+    to.client_guid = one.client;
+    if (one.instance) {
+        to.app_instance = one.instance->id;
+        to.app_version = one.instance->version;
+    }
+    to.granted_access = one.access;
+    to.share_access = one.share_access;
+    to.options = one.create_options;
+    to.disposition = one.disposition;
+    to.action = one.action;
+    to.attributes = one.attributes;
+    to.timeout = how.timeout;
+}
+
+bool may_be_persistent(const request& r) noexcept {
+    const negotiated& agreed = r.connection().agreed;
+    return agreed.is_at_least(wire::dialect::smb_3_0) and
+           wire::has(agreed.capabilities, wire::capabilities::persistent_handles) and
+           r.tree->target->configuration().continuous_availability;
+}
+
+bool grant_persistence(const request& r, open& fresh, const wire::create_args& args) {
+    if (not asks_for_persistence(r, args) or fresh.is_directory() or fresh.node == nullptr) return false;
+    const user_identity& user = r.session->user;
+    if (user.is_anonymous or user.is_guest or not wire::has_any(fresh.access, useful_rights)) return false;
+    // Only what is in the file system of the root is in its journal.
+    if (is_beyond_mount(r.tree->volume(), *fresh.node)) return false;
+    const durability how{.owner = user.name,
+                         .owner_domain = user.domain,
+                         .is_second_generation = true,
+                         .is_persistent = true,
+                         .timeout = timeout_for(args.contexts.durable_v2->timeout_ms),
+                         .end = {},
+                         .disconnects = 0};
+    handle_journal& journal = *fresh.through->configuration().journal;
+    quota_hold counted = take_quota(r);
+    if (counted.amount() == 0) return false;
+    auto slot = journal.reserve();
+    if (not slot) return false;
+    auto made = std::make_unique<persistence>(*std::move(slot));
+    made->counted = std::move(counted);
+    describe_for_record(fresh, how, *made);
+    {
+        // First the record: the open must not be kept for its client without one.
+        const file_section held(*fresh.file);
+        open_in_file& place = fresh.in_file(held);
+        // A request that guesses the ID may have locked more.
+        const bool has_room =
+            fresh.file->locks(held).claims_of(fresh) <= limits::locks_per_persistent_open_max;
+        if (place.is_ending or not has_room) return false;
+        update(held, fresh, *made);
+        if (not made->slot.store(made->record)) return false;
+        place.persistent = std::move(made);
+        ++fresh.file->persistent_opens(held);
+        fresh.file->locks(held).note_late_grants();
+    }
+    if (fresh.make_persistent(*r.session, how)) return true;
+    const file_section held(*fresh.file);
+    forget_record(held, fresh);
+    return false;
+}
+
+void record_state(const file_section& held, open& one) noexcept {
+    persistence* const its = one.in_file(held).persistent.get();
+    if (its == nullptr) return;
+    update(held, one, *its);
+    ENSURE(its->slot.store(its->record), "a state that was granted fits into its record");
+}
+
+void record_states(const file_section& held, file_state& file) noexcept {
+    if (file.persistent_opens(held) == 0) return;
+    for (open* const one : file.opens(held))
+        record_state(held, *one);
+}
+
+void record_lease(const file_section& held, const lease& of) noexcept {
+    if (of.file->persistent_opens(held) == 0) return;
+    for (open* const one : of.opens)
+        record_state(held, *one);
+}
+
+void record_late_grants(const file_section& held, file_state& file) noexcept {
+    if (not file.locks(held).has_late_grants()) return;
+    const std::vector<const open*> granted = file.locks(held).take_late_grants();
+    for (open* const one : file.opens(held))
+        if (std::ranges::find(granted, one) != granted.end()) record_state(held, *one);
+}
+
+bool is_in_grace(const file_section& held, file_state& file) noexcept {
+    if (file.persistent_opens(held) == 0) return false;
+    return std::ranges::any_of(file.opens(held), &open::is_in_grace);
+}
+
+bool is_of_absent_client(const file_section& held, const lease& of) noexcept {
+    if (of.file->persistent_opens(held) == 0) return false;
+    return std::ranges::none_of(of.opens, &open::has_session) and
+           std::ranges::any_of(of.opens, &open::is_persistent);
+}
+
+void end_break_of_absent_client(const file_section& held, server_context& host, lease& of) noexcept {
+    ENSURE(held.is_of(*of.file), "the leases of a file are broken in its section");
+    host.later.end(of.time_limit);
+    of.parked.reset();
+    of.yield(of.held());
+    record_lease(held, of);
+    of.file->wake_caching_waiters(held);
+}
+
+namespace {
+
+// The opens of the file by the name that `by` has, those of its streams among them.
+template <class Change>
+void for_each_record_of_name(server_context& host, open& by, Change change) noexcept {
+    const std::shared_ptr<file_state> file = by.file->base != nullptr ? by.file->base : by.file;
+    const file_section held(*file);
+    const auto visit = [&](file_state& each) {
+        if (each.persistent_opens(held) == 0) return;
+        for (open* const one : each.opens(held))
+            if (persistence* const its = one->in_file(held).persistent.get())
+                if (change(*its)) record_state(held, *one);
+    };
+    visit(*file);
+    for (const std::shared_ptr<file_state>& stream : host.files.streams_of(file->key(held)))
+        visit(*stream);
+}
+
+}  // namespace
+
+bool begin_rename(server_context& host, open& by, std::string_view target) noexcept {
+    if (not host.has_persistent_opens() or by.is_directory()) return true;
+    const std::string source = by.node->path();
+    bool fits = true;
+    for_each_record_of_name(host, by, [&](persistence& its) {
+        if (not equal_ignoring_case(its.path, source)) return false;
+        fits = target.size() <= handle_record::path_bytes_max;
+        if (fits) its.other_path = target;
+        return fits;
+    });
+    return fits;
+}
+
+void end_rename(server_context& host, open& by, bool has_succeeded) noexcept {
+    if (not host.has_persistent_opens() or by.is_directory()) return;
+    for_each_record_of_name(host, by, [&](persistence& its) {
+        if (its.other_path.empty()) return false;
+        if (has_succeeded) its.path = std::move(its.other_path);
+        its.other_path.clear();
+        return true;
+    });
+}
+
+void forget_attempts(server_context& host) noexcept {
+    const share_list::snapshot shares = host.shares.current();
+    for (const std::shared_ptr<share>& each : *shares)
+        if (const auto& journal = each->configuration().journal; journal != nullptr)
+            journal->forget_attempts();
+}
+
+void end_awaiting(server_context& host, open& one) noexcept {
+    // relaxed: the sections of the file order the reconnect.
+    if (not one.is_awaited.exchange(false, std::memory_order_relaxed)) return;
+    const std::size_t before = host.awaited_opens.fetch_sub(1, std::memory_order_relaxed);
+    ENSURE(before != 0, "an open that is awaited is counted");
+    if (before == 1) forget_attempts(host);
+}
+
+void leave_persistent_opens(server_context& host) noexcept {
+    forget_attempts(host);
+    const share_list::snapshot shares = host.shares.current();
+    for (const std::shared_ptr<share>& each : *shares)
+        if (each->configuration().journal != nullptr) each->configuration().journal->freeze();
+    for (const std::shared_ptr<open>& one : host.opens.all()) {
+        if (not one->is_persistent() or one->file == nullptr) continue;
+        std::vector<std::shared_ptr<open>> unused;  // released after the section
+        const file_section held(*one->file);
+        open_in_file& place = one->in_file(held);
+        if (place.persistent == nullptr) continue;
+        if (one->file->is_delete_pending(held)) unused = one->file->clear_delete_pending(held);
+        for (open* const other : one->file->opens(held))
+            other->in_file(held).deletes_on_close = false;
+    }
+}
+
+void forget_record(const file_section& held, open& one) noexcept {
+    open_in_file& place = one.in_file(held);
+    if (place.persistent == nullptr) return;
+    ENSURE(one.file->persistent_opens(held) != 0, "a persistent open is counted in its file");
+    --one.file->persistent_opens(held);
+    // This open removes the file, and a server that restores the record does so instead. The remover
+    // goes after the removal, and its record with it.
+    const auto& removers = one.file->removers(held);
+    const bool removes = std::ranges::any_of(removers, [&](const auto& each) { return each.get() == &one; });
+    if (removes)
+        record_state(held, one);
+    else
+        place.persistent.reset();
+}
+
+}  // namespace sluice::smb::server
