@@ -130,7 +130,7 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
         done.shares->back().volume = std::move(volume);
         done.shares->back().snapshots = *std::move(snapshots);
         if (is_continuously_available(options, share) and from_.journals != nullptr) {
-            // Null: only from the next start of the server on, which restores what it has recorded.
+            // Null: a reload has added it. The next start of the server opens its journal.
             done.shares->back().journal = from_.journals->of(share);
             done.shares->back().continuous_availability = done.shares->back().journal != nullptr;
         }

@@ -229,8 +229,8 @@ void return_to_orphans(request& r, const std::shared_ptr<open>& one) noexcept {
     return its != nullptr and not its->is_oplock() and its->who().key == key;
 }
 
-// A persistent open stays what a repeated CREATE returns as long as it exists. So it must be the
-// same CREATE ([MS-SMB2] 3.3.5.9.10).
+// A repeated CREATE returns a persistent open as long as that exists. So it must be the same
+// CREATE ([MS-SMB2] 3.3.5.9.10).
 [[nodiscard]] nt_status check_repetition(const request& r, const wire::create_args& args,
                                          const open& made) noexcept {
     if (not made.is_persistent()) return nt_status::success;

@@ -79,6 +79,7 @@ namespace {
 
 // The client may be back before the loss of its connection is complete.
 void end_break_of_lost_client(server_context& host, open& one) noexcept {
+    ENSURE(one.is_persistent(), "only a persistent open survives a break of its caching");
     const file_section held(*one.file);
     lease* const its = one.in_file(held).lease.get();
     if (its != nullptr and its->is_breaking() and is_of_absent_client(held, *its))

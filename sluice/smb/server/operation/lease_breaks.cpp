@@ -233,7 +233,7 @@ void decided_breaks::add(const file_section& held, server_context& host, const s
     decided_.back().is_parked = notice.has_value();
 }
 
-// Nobody can answer. The persistent opens stay; those that are only durable end.
+// No client can answer. The persistent opens stay; those that are only durable end.
 void decided_breaks::yield(const file_section& held, server_context& host, const std::shared_ptr<lease>& of,
                            lease_state keep) {
     of->yield(keep);

@@ -43,7 +43,7 @@ void leave(const file_section& held, server_context& host, open& one, leftover& 
         record_states(held, file);
     }
     forget_record(held, one);
-    // After the record of who has released them.
+    // After the record of this open, which has released them.
     record_late_grants(held, file);
     left.lease = leave_lease(held, host, one);
     file.wake_caching_waiters(held);

@@ -47,6 +47,8 @@ constexpr access_mask useful_rights = access_mask::read_data | access_mask::writ
 // Updates the fields that may have changed since the last record.
 void update(const file_section& held, open& one, persistence& of) noexcept {
     const open_in_file& place = one.in_file(held);
+    ENSURE(not of.path.empty() and of.record.open_number == one.id.persistent_part.value(),
+           "a record is that of its open");
     handle_record& to = of.record;
     to.owner = of.owner;
     to.domain = of.domain;
@@ -75,6 +77,7 @@ void update(const file_section& held, open& one, persistence& of) noexcept {
 }  // namespace
 
 void describe_for_record(const open& one, const durability& how, persistence& made) {
+    ENSURE(one.node != nullptr and one.create_guid, "a persistent open has a file and a create guid");
     made.owner = how.owner;
     made.domain = how.owner_domain;
     made.share = one.through->configuration().name;
@@ -160,12 +163,14 @@ void record_states(const file_section& held, file_state& file) noexcept {
 
 void record_lease(const file_section& held, const lease& of) noexcept {
     if (of.file->persistent_opens(held) == 0) return;
+    ENSURE(wire::has(of.held(), of.state_after_breaks()), "a break takes from the held state");
     for (open* const one : of.opens)
         record_state(held, *one);
 }
 
 void record_late_grants(const file_section& held, file_state& file) noexcept {
     if (not file.locks(held).has_late_grants()) return;
+    ENSURE(file.persistent_opens(held) != 0 or not file.opens(held).empty(), "a lock is that of an open");
     const std::vector<const open*> granted = file.locks(held).take_late_grants();
     for (open* const one : file.opens(held))
         if (std::ranges::find(granted, one) != granted.end()) record_state(held, *one);
@@ -188,6 +193,7 @@ void end_break_of_absent_client(const file_section& held, server_context& host, 
     of.parked.reset();
     of.yield(of.held());
     record_lease(held, of);
+    ENSURE(not of.is_breaking() and not of.time_limit, "a break of an absent client is over");
     of.file->wake_caching_waiters(held);
 }
 
@@ -197,6 +203,7 @@ namespace {
 template <class Change>
 void for_each_record_of_name(server_context& host, open& by, Change change) noexcept {
     const std::shared_ptr<file_state> file = by.file->base != nullptr ? by.file->base : by.file;
+    ENSURE(file->base == nullptr, "the file of a stream is not a stream");
     const file_section held(*file);
     const auto visit = [&](file_state& each) {
         if (each.persistent_opens(held) == 0) return;

@@ -75,7 +75,7 @@ struct restored {
     return lease::kind::oplock;
 }
 
-// The recorded state as far as a client can have it.
+// Returns a state that a client can have, for any record.
 [[nodiscard]] wire::lease_state valid_state(const recorded_caching& of) noexcept {
     using wire::lease_state;
     constexpr lease_state known = lease_state::read | lease_state::handle | lease_state::write;
@@ -113,6 +113,7 @@ std::shared_ptr<open> restoration::make(const handle_record& of, const std::shar
     const client_reference by = host_.quotas.user(of.owner);
     std::shared_ptr<open> fresh = host_.opens.restore(by, of.open_number);
     if (fresh == nullptr) return nullptr;
+    ENSURE(fresh->id.persistent_part.value() == of.open_number, "a restored open has its number again");
     fresh->through = through;
     fresh->access = of.granted_access;
     fresh->share_access = of.share_access;
@@ -229,6 +230,7 @@ cause restoration::restore_one(recovered& from) {
 
 bool restoration::restore_locks_of(const restored& each, bool exclusive) {
     open& one = *each.one;
+    ENSURE(one.is_in_grace(), "an open is restored without its client");
     const file_section held(*one.file);
     byte_range_locks& locks = one.file->locks(held);
     for (const recorded_lock& lock : each.record->locks) {
