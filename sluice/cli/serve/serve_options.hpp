@@ -20,9 +20,9 @@ struct share_options {
     bool encrypt = false;
     bool hidden = false;
     bool hide_unreadable = false;
-    bool offloads = false;          // no call of its file system runs on an event loop
-    std::string short_names;        // "on" or "off"; empty: as for all directories
-    std::string previous_versions;  // a pattern, or "off"; empty: that of the server
+    bool offloads = false;                // no call of its file system runs on an event loop
+    std::string short_names;              // "on" or "off"; empty: as for all directories
+    std::string previous_versions;        // a pattern, or "off"; empty: that of the server
     std::string continuous_availability;  // "on" or "off"; empty: as for all shares
     std::vector<std::string> users;
     std::vector<std::string> read_only_users;
@@ -65,8 +65,8 @@ struct serve_options {
     std::string short_names;  // for all directories: "on" or "off"; empty: off
     // For all directories: a pattern, relative to each if there are several; empty: none.
     std::string previous_versions;
-    std::string directory_leases;  // "on" or "off"; empty: on
-    std::string compression;       // of messages: "on" or "off"; empty: off
+    std::string directory_leases;         // "on" or "off"; empty: on
+    std::string compression;              // of messages: "on" or "off"; empty: off
     std::string continuous_availability;  // for all shares: "on" or "off"; empty: off
     std::string state_directory;          // empty: the runtime directory of the account
     bool verbose = false;
