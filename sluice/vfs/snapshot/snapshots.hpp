@@ -35,8 +35,8 @@ public:
                                                                   const account_identity* as) noexcept = 0;
 
     /// Opens the tree as it was at that time: a volume that is read-only and has no change feed, so
-    /// that any thread may destroy it; what blocks then runs in domain(). Errors: ENOENT if there
-    /// is no snapshot of exactly this time; those of opening a volume. Allocates: the volume.
+    /// that any thread may destroy it; calls that block then run in domain(). Errors: ENOENT if
+    /// there is no snapshot of exactly this time; those of opening a volume. Allocates: the volume.
     /// Blocks: for the file system of the snapshot.
     [[nodiscard]] virtual result<std::shared_ptr<volume>> open(snapshot_time when) noexcept = 0;
 
