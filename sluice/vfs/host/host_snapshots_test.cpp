@@ -211,7 +211,7 @@ TEST_F(host_snapshots_test, are_closed_by_a_worker_of_their_domain) {
     const auto tested = open("snap/%Y-%m-%d", {.domains = &domains});
     auto past = tested->open(day(1)).value();
     std::latch goes_on(1);
-    tested->domain().discard(std::make_unique<blocked>(goes_on));
+    tested->domain().discard(std::make_unique<blocked>(goes_on), {}, fs_domain::offloaded::yes);
     const std::size_t before = tested->domain().statistics().running + tested->domain().statistics().queued;
     past.reset();
     EXPECT_EQ(before, 1U);
