@@ -31,8 +31,9 @@ public:
     std::function<void()> before_raise;                    // called once
     std::deque<result<share_mode_lock_byte>> conflicting;  // the next answers; afterwards
                                                            // there are no conflicts
-    unsigned open_for_seals = 0;  // how often it still has a file open when it is sealed
-    bool has_locked = false;      // has locked every byte of every file
+    unsigned open_for_seals = 0;   // how often it still has a file open when it is sealed
+    unsigned checks_at_seals = 0;  // how often it checks a file when it is sealed
+    bool has_locked = false;       // has locked every byte of every file
     unsigned exclusive_claims = 0;
 
 private:
@@ -48,6 +49,10 @@ private:
         }
         void lower(share_mode_lock_byte) noexcept override {}
         result<void> claim_exclusively() noexcept override {
+            if (by_.checks_at_seals != 0) {
+                --by_.checks_at_seals;
+                return failure({EAGAIN, "seal"});
+            }
             if (by_.open_for_seals == 0) return {};
             --by_.open_for_seals;
             return failure({EBUSY, "seal"});
@@ -149,6 +154,17 @@ TEST_F(peers, that_have_closed_a_file_let_it_go_before_the_reply) {
     wire::create_args doomed = compliant_client::for_everything();
     doomed.options = wire::create_options::delete_on_close;
     const wire::file_id file = client_->create("file", doomed).file;
+    EXPECT_EQ(close(file), nt_status::success);
+    EXPECT_FALSE(found());
+    EXPECT_EQ(other_.exclusive_claims, 1U);
+}
+
+// The inode number of a file that another server has just removed may be used again.
+TEST_F(peers, that_check_a_file_delay_its_removal_and_the_reply) {
+    wire::create_args doomed = compliant_client::for_everything();
+    doomed.options = wire::create_options::delete_on_close;
+    const wire::file_id file = client_->create("file", doomed).file;
+    other_.checks_at_seals = 3;
     EXPECT_EQ(close(file), nt_status::success);
     EXPECT_FALSE(found());
     EXPECT_EQ(other_.exclusive_claims, 1U);

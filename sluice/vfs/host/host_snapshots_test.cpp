@@ -202,22 +202,22 @@ TEST_F(host_snapshots_test, have_one_domain_of_their_own_however_often_they_are_
 
 TEST_F(host_snapshots_test, are_closed_by_a_worker_of_their_domain) {
     struct blocked final : discardable {
-        explicit blocked(std::latch& until) noexcept : goes_on(until) {}
-        ~blocked() override { goes_on.wait(); }
-        std::latch& goes_on;
+        explicit blocked(std::shared_ptr<std::latch> until) noexcept : goes_on(std::move(until)) {}
+        ~blocked() override { goes_on->wait(); }
+        std::shared_ptr<std::latch> goes_on;  // the worker may use it after the test
     };
     put("snap/2026-01-01/f");
     domain_table domains({.workers_max = 1});
     const auto tested = open("snap/%Y-%m-%d", {.domains = &domains});
     auto past = tested->open(day(1)).value();
-    std::latch goes_on(1);
-    tested->domain().discard(std::make_unique<blocked>(goes_on));
+    const auto goes_on = std::make_shared<std::latch>(1);
+    tested->domain().discard(std::make_unique<blocked>(goes_on), {}, fs_domain::offloaded::yes);
     const std::size_t before = tested->domain().statistics().running + tested->domain().statistics().queued;
     past.reset();
     EXPECT_EQ(before, 1U);
     EXPECT_EQ(tested->domain().statistics().running + tested->domain().statistics().queued, 2U)
         << "the volume waits for the worker";
-    goes_on.count_down();
+    goes_on->count_down();
 }
 
 TEST_F(host_snapshots_test, report_a_missing_directory) {

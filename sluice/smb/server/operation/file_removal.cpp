@@ -82,9 +82,12 @@ public:
         const file_section held(*file_);
         if (alone_) return true;
         if (alone_.emplace(file_->peers(held)->file())) return true;
+        is_checked_ = alone_->is_busy();
         alone_.reset();
         return false;
     }
+    /// After a claim that failed: another server only checks the file, which takes microseconds.
+    [[nodiscard]] bool is_checked() const noexcept { return is_checked_; }
     /// Takes the opens whose names go; none if a rename has replaced the file.
     [[nodiscard]] removers take_names() noexcept {
         removers unused;  // released after the section
@@ -142,6 +145,7 @@ private:
     name_right right_;
     std::optional<exclusive_claim> alone_;  // under the mutex of the file
     bool is_of_closes_ = false;             // all names go because of FILE_DELETE_ON_CLOSE
+    bool is_checked_ = false;
 };
 
 // Removes the file on the loop, if its domain is inline and no rename or other server delays it.
@@ -187,9 +191,26 @@ private:
     co_return one.reply_for(status);
 }
 
+// Claims a file, also if another server is checking it. False: one has it open.
+[[nodiscard]] io::task<bool> claim_soon(io::io_multiplexer& loop, removal& one) noexcept {
+    for (unsigned attempts = 1; not one.claim(); ++attempts) {
+        if (not one.is_checked() or attempts == limits::peer_attempts_max) co_return false;
+        const deadline until(limits::peer_pause_min);
+        io::task<bool> waiting = pass(loop, until);
+        const bool has_slept = co_await within_work(std::move(waiting));
+        if (not has_slept) co_return false;
+    }
+    co_return true;
+}
+
 [[nodiscard]] io::task<void> remove_and_notify(server_context& host, std::unique_ptr<removal> one,
                                                bool has_begun, one_shot_event<nt_status>* removed) noexcept {
     if (not has_begun) (void)co_await within_work(one->granted().wait());
+    if (removed != nullptr) {  // the client is not kept waiting for other servers
+        io::task<bool> claiming = claim_soon(host.background.loop(), *one);
+        const bool is_alone = co_await std::move(claiming);
+        if (not is_alone) std::exchange(removed, nullptr)->set(nt_status::success);
+    }
     io::task<nt_status> finishing = finish(host, host.background.loop(), *one);
     const nt_status status = co_await std::move(finishing);
     if (removed != nullptr) removed->set(status);
@@ -202,7 +223,12 @@ private:
     const bool has_peers = file->has_peers();
     auto one = std::make_unique<removal>(host, has_peers ? host.background.loop() : loop, std::move(file));
     const bool has_begun = one->begin();
-    if (has_peers and not(has_begun and one->claim())) {
+    bool is_alone = not has_peers;
+    if (has_peers and has_begun) {
+        io::task<bool> claiming = claim_soon(loop, *one);
+        is_alone = co_await std::move(claiming);
+    }
+    if (not is_alone) {
         host.background.spawn(remove_and_notify(host, std::move(one), has_begun, nullptr));
         co_return nt_status::success;
     }
@@ -217,7 +243,7 @@ void remove_in_background(server_context& host, std::shared_ptr<file_state> file
     const bool has_peers = file->has_peers();
     auto one = std::make_unique<removal>(host, host.background.loop(), std::move(file));
     const bool has_begun = one->begin();
-    if (removed != nullptr and has_peers and not(has_begun and one->claim()))
+    if (removed != nullptr and has_peers and not has_begun)
         std::exchange(removed, nullptr)->set(nt_status::success);
     host.background.spawn(remove_and_notify(host, std::move(one), has_begun, removed));
 }

@@ -4,7 +4,6 @@
 #include "sluice/smb/server/report/snapshot.hpp"
 #include "sluice/smb/wire/rpc/rpc_pipe.hpp"
 #include "sluice/smb/wire/rpc/rpc_srvsvc.hpp"
-#include "sluice/vfs/limits.hpp"
 
 namespace sluice::smb::server {
 
@@ -189,16 +188,6 @@ void add_cached_directories(std::vector<limit_row>& to, std::string_view group, 
     to.back().when_reached = "the open gets no lease";
 }
 
-void add_snapshots(std::vector<limit_row>& to, std::string_view group, const limits_in_use& now) {
-    to.push_back(shared(limit::snapshots, group, "open snapshots", now));
-    to.push_back({"snapshots_listed_max", group, "snapshots in a list of previous versions",
-                  vfs::limits::snapshots_listed_max});
-    to.back().when_reached = "the earlier ones are omitted";
-    to.push_back(
-        {"snapshot_names_max", group, "names in a directory of snapshots", vfs::limits::snapshot_names_max});
-    to.back().when_reached = "the list of previous versions is rejected";
-}
-
 void add_loops(std::vector<limit_row>& to, std::string_view group) {
     to.push_back({"loop_turn_max", group, "a turn of an event loop that is reported when it ends",
                   ms(limits::loop_turn_max), "ms"});
@@ -244,7 +233,7 @@ void add_sessions(std::vector<limit_row>& to, const limits_in_use& now) {
     to.push_back(shared(limit::queued_change_bytes, group, "queued change notifications", now, "bytes"));
     to.back().when_reached = "the watch loses its changes; its client lists the directory";
     add_cached_directories(to, group, now);
-    add_snapshots(to, group, now);
+    to.push_back(shared(limit::snapshots, group, "open snapshots", now));
     per(limit::notify_changes, "queued change notifications per watch", limits::notify_changes_max,
         now.changes_of_watch);
     to.back().when_reached = "the watch loses its changes; its client lists the directory";
