@@ -130,8 +130,8 @@ public:
     /// A random number, for the handle of an object.
     [[nodiscard]] virtual guid new_handle_id() = 0;
 
-    /// Returns sessions after a position, of the rpc_examined_max that follow it. An administrator
-    /// gets all of them; another caller gets their own.
+    /// Returns sessions after a position: for an administrator, of the rpc_examined_max that follow
+    /// it; another caller gets all of their own. Complexity: linear in these, or in all sessions.
     [[nodiscard]] virtual rpc_part<rpc_session> sessions(std::uint32_t after) = 0;
     // The rest is called for an administrator only.
     /// Returns the tree connections of whole sessions after a position, and examines about
