@@ -20,7 +20,6 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "tests" / "interop"))
 import machine  # noqa: E402  (found through the line above)
-import served  # noqa: E402
 
 # The protocol, and the exported file system or the client's cache mode.
 VOLUMES = ("nfs4.2-ext4", "nfs4.2-tmpfs", "nfs3-ext4", "nfs3-tmpfs", "9p-none", "9p-loose")
@@ -85,11 +84,7 @@ def main():
     parser.add_argument("--share", type=pathlib.Path, help="directory for the share of 9p [default: $TMPDIR]")
     options = parser.parse_args()
     program = options.build.resolve() / "sluice" / "cli" / "sluice"
-    try:
-        machine.require(TOOLS)
-        kernel = machine.Kernel.fetch(served.cache_directory(program) / "kernel")
-    except machine.Unavailable as why:
-        served.skip(str(why))
+    kernel = machine.kernel_for(program, TOOLS)
     with tempfile.TemporaryDirectory(prefix="sluice-atomicity-") as directory:
         initrd = build_initrd(kernel, program, pathlib.Path(directory))
         done = [measure(volume, kernel, initrd, options) for volume in options.volumes or VOLUMES]

@@ -7,8 +7,8 @@ leases of directories: a virtual machine mounts the share of one `sluice serve` 
 One row of JSON per setting and action on standard output: the median number of requests, as the client counts them in
 /proc/fs/cifs/Stats, and its extremes. The actions are `ls -l` of the directory, and `cat` of each of its files. Before each
 repetition, the client's attributes expire. The client keeps closed files for 60 s (closetimeo=60) if the server grants a lease of
-their handle. The machine is qemu without KVM, with the kernel package of a Debian release, downloaded once into the directory
-that --cache names.
+their handle. The machine is qemu without KVM, with the kernel package of a Debian release, which is downloaded once
+(SLUICE_INTEROP_CACHE names the directory).
 """
 
 import argparse
@@ -60,15 +60,9 @@ def main():
     parser.add_argument("--files", type=int, default=50)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--release", default="trixie", help="the Debian release of the kernel")
-    parser.add_argument("--cache", type=pathlib.Path, help="where the kernel is kept; default: next to the program")
     options = parser.parse_args()
     options.program = options.program.resolve()
-    cache = options.cache or served.cache_directory(options.program)
-    try:
-        machine.require()
-        kernel = machine.Kernel.fetch(cache / f"kernel-{options.release}", release=options.release)
-    except machine.Unavailable as why:
-        served.skip(str(why))
+    kernel = machine.kernel_for(options.program, name=f"kernel-{options.release}", release=options.release)
     with tempfile.TemporaryDirectory(prefix="sluice-cached-listing-") as directory:
         scratch = pathlib.Path(directory)
         initrd = build_initrd(kernel, scratch)

@@ -102,12 +102,8 @@ def main():
     options = parser.parse_args()
     options.mounts = options.mounts or list(MOUNTS)
     options.program = options.program.resolve()
-    try:
-        machine.require(TOOLS)
-        cache = served.cache_directory(options.program)
-        kernel = machine.Kernel.fetch(cache / "kernel")
-    except machine.Unavailable as why:
-        served.skip(str(why))
+    kernel = machine.kernel_for(options.program, TOOLS)
+    cache = served.cache_directory(options.program)
     if os.geteuid() != 0:
         served.skip("requires root, for a network namespace and port 445")
     if not os.environ.get("SLUICE_KERNEL_CLIENT_NAMESPACE"):

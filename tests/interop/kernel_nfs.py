@@ -16,7 +16,6 @@ import sys
 import tempfile
 
 import machine
-import served
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODULES = ("nfsd", "nfsv4", "veth")
@@ -42,11 +41,7 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="directory for the console output")
     options = parser.parse_args()
     build = options.build.resolve()
-    try:
-        machine.require(TOOLS)
-        kernel = machine.Kernel.fetch(served.cache_directory(build / PROGRAMS[0]) / "kernel")
-    except machine.Unavailable as why:
-        served.skip(str(why))
+    kernel = machine.kernel_for(build / PROGRAMS[0], TOOLS)
     with tempfile.TemporaryDirectory(prefix="sluice-kernel-nfs-") as directory:
         scratch = options.keep or pathlib.Path(directory)
         scratch.mkdir(exist_ok=True)

@@ -16,14 +16,13 @@ import sys
 import tempfile
 
 import machine
-import served
 
 HERE = pathlib.Path(__file__).resolve().parent
 MODULES = ("virtio_pci", "virtio_blk", "ext4", "crc32c_generic", "quota_v2")
 TOOLS = {**machine.TOOLS, **machine.PROGRAM_TOOLS, "mkfs.ext4": "e2fsprogs", "smbcquotas": "smbclient",
          "smbclient": "smbclient"}
 PROGRAMS = ("sluice/cli/sluice", "sluice/vfs/sluice_vfs_test")
-CHECKS = ("unit", "administrators_set_quotas", "administrators_list_quotas", "users_query_their_own",
+CHECKS = ("unit", "administrators_set_quotas", "administrators_list_quotas", "administrators_query_by_name", "users_query_their_own",
           "users_cannot_query_others", "users_cannot_set_quotas", "quotas_are_the_size_of_the_volume",
           "quotas_are_enforced", "file_system_flags", "stop")
 BOOT_SECONDS_MAX = 280
@@ -53,11 +52,7 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="directory for the console output")
     options = parser.parse_args()
     build = options.build.resolve()
-    try:
-        machine.require(TOOLS)
-        kernel = machine.Kernel.fetch(served.cache_directory(build / PROGRAMS[0]) / "kernel")
-    except machine.Unavailable as why:
-        served.skip(str(why))
+    kernel = machine.kernel_for(build / PROGRAMS[0], TOOLS)
     with tempfile.TemporaryDirectory(prefix="sluice-kernel-quotas-") as directory:
         scratch = options.keep or pathlib.Path(directory)
         scratch.mkdir(exist_ok=True)

@@ -16,7 +16,6 @@ import sys
 import tempfile
 
 import machine
-import served
 
 HERE = pathlib.Path(__file__).resolve().parent
 TYPES = ("12", "16", "32")
@@ -87,11 +86,7 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="directory for images and console output")
     options = parser.parse_args()
     options.program = options.program.resolve()
-    try:
-        machine.require({**machine.TOOLS, "blkid": "util-linux"})
-        kernel = machine.Kernel.fetch(served.cache_directory(options.program) / "kernel")
-    except machine.Unavailable as why:
-        served.skip(str(why))
+    kernel = machine.kernel_for(options.program, {**machine.TOOLS, "blkid": "util-linux"})
     with tempfile.TemporaryDirectory(prefix="sluice-kernel-vfat-") as directory:
         scratch = options.keep or pathlib.Path(directory)
         scratch.mkdir(exist_ok=True)

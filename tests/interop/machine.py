@@ -6,6 +6,8 @@ import shutil
 import subprocess
 import tempfile
 
+import served
+
 # Program -> the Debian package that contains it.
 TOOLS = {"qemu-system-x86_64": "qemu-system-x86", "busybox": "busybox-static", "depmod": "kmod", "modprobe": "kmod",
          "cpio": "cpio", "unxz": "xz-utils", "gcc": "gcc libc6-dev", "dpkg": "dpkg", "apt-get": "apt"}
@@ -124,6 +126,16 @@ class Kernel:
         shutil.copy(source, target)
         if target.suffix == ".xz":
             subprocess.run(["unxz", "--force", str(target)], check=True)
+
+
+def kernel_for(program, tools=TOOLS, name="kernel", **wanted):
+    """Returns a kernel, as Kernel.fetch(), from the cache of a test of `program`. Skips the test if the kernel or one of
+    `tools` is not available."""
+    try:
+        require(tools)
+        return Kernel.fetch(served.cache_directory(program) / name, **wanted)
+    except Unavailable as why:
+        served.skip(str(why))
 
 
 def make_root(root, init, directories=()):

@@ -101,11 +101,23 @@ class Referral:
     def test_smbclient_follows_it_in_every_dialect(self):
         for name in DIALECTS:
             with self.subTest(dialect=name):
-                (self.local / "got").unlink(missing_ok=True)
+                for left in (self.local / "got", self.far / "sent"):
+                    left.unlink(missing_ok=True)
                 self.run_smbclient("--max-protocol", name, f"--option=client min protocol={name}", f"//{HOME}/link",
                                    "-c", "get file got; put got sent; ls")
                 self.assertEqual((self.local / "got").read_text(), "from the other server")
                 self.assertEqual((self.far / "sent").read_text(), "from the other server")
+
+    def test_smbclient_uses_other_shares_in_every_dialect_as_without_referrals(self):
+        for name in DIALECTS:
+            with self.subTest(dialect=name):
+                for left in (self.local / "back", self.server.directory / "sent"):
+                    left.unlink(missing_ok=True)
+                (self.local / "own").write_text("from here")
+                self.run_smbclient("--max-protocol", name, f"--option=client min protocol={name}",
+                                   f"//{HOME}/{self.server.share}", "-c", "put own sent; get sent back; ls")
+                self.assertEqual((self.server.directory / "sent").read_text(), "from here")
+                self.assertEqual((self.local / "back").read_text(), "from here")
 
     def test_smbclient_lists_it_among_the_shares(self):
         self.assertRegex(self.run_smbclient("-g", "-L", HOME), r"(?m)^Disk\|link\|")

@@ -82,6 +82,11 @@ protected:
     nt_status create(wire::create_args how = compliant_client::for_everything()) {
         return client_->answer_to(client_->send_create("file", how)).status();
     }
+    [[nodiscard]] wire::file_id create_doomed() {
+        wire::create_args how = compliant_client::for_everything();
+        how.options = wire::create_options::delete_on_close;
+        return client_->create("file", how).file;
+    }
     nt_status close(const wire::file_id& of) {
         return client_->call(command::close, wire::close_args{.file = of}).status();
     }
@@ -137,9 +142,7 @@ TEST_F(peers, that_remove_a_file_while_it_is_opened_leave_no_open_of_an_unnamed_
 }
 
 TEST_F(peers, keep_a_file_pending_removal_until_they_have_closed_it) {
-    wire::create_args doomed = compliant_client::for_everything();
-    doomed.options = wire::create_options::delete_on_close;
-    const wire::file_id file = client_->create("file", doomed).file;
+    const wire::file_id file = create_doomed();
     other_.open_for_seals = 10;
     EXPECT_EQ(close(file), nt_status::success);
     EXPECT_TRUE(found());
@@ -151,9 +154,7 @@ TEST_F(peers, keep_a_file_pending_removal_until_they_have_closed_it) {
 }
 
 TEST_F(peers, that_have_closed_a_file_let_it_go_before_the_reply) {
-    wire::create_args doomed = compliant_client::for_everything();
-    doomed.options = wire::create_options::delete_on_close;
-    const wire::file_id file = client_->create("file", doomed).file;
+    const wire::file_id file = create_doomed();
     EXPECT_EQ(close(file), nt_status::success);
     EXPECT_FALSE(found());
     EXPECT_EQ(other_.exclusive_claims, 1U);
@@ -161,29 +162,34 @@ TEST_F(peers, that_have_closed_a_file_let_it_go_before_the_reply) {
 
 // The inode number of a file that another server has just removed may be used again.
 TEST_F(peers, that_check_a_file_delay_its_removal_and_the_reply) {
-    wire::create_args doomed = compliant_client::for_everything();
-    doomed.options = wire::create_options::delete_on_close;
-    const wire::file_id file = client_->create("file", doomed).file;
+    const wire::file_id file = create_doomed();
     other_.checks_at_seals = 3;
     EXPECT_EQ(close(file), nt_status::success);
     EXPECT_FALSE(found());
     EXPECT_EQ(other_.exclusive_claims, 1U);
 }
 
+TEST_F(peers, that_check_a_file_again_and_again_do_not_delay_the_reply_without_end) {
+    const wire::file_id file = create_doomed();
+    other_.checks_at_seals = 1000;
+    EXPECT_EQ(close(file), nt_status::success);
+    EXPECT_TRUE(found());
+    EXPECT_EQ(create(), nt_status::delete_pending);
+    other_.checks_at_seals = 0;
+    world_.run();
+    EXPECT_FALSE(found());
+}
+
 // Not a success before it is known.
 TEST_F(peers, that_have_closed_a_file_leave_its_removal_to_fail_before_the_reply) {
-    wire::create_args doomed = compliant_client::for_everything();
-    doomed.options = wire::create_options::delete_on_close;
-    const wire::file_id file = client_->create("file", doomed).file;
+    const wire::file_id file = create_doomed();
     ASSERT_TRUE(vfs::remove(**found()));
     EXPECT_NE(close(file), nt_status::success);
     EXPECT_EQ(other_.exclusive_claims, 1U);
 }
 
 TEST_F(peers, do_not_keep_a_file_pending_removal_when_the_server_ends) {
-    wire::create_args doomed = compliant_client::for_everything();
-    doomed.options = wire::create_options::delete_on_close;
-    const wire::file_id file = client_->create("file", doomed).file;
+    const wire::file_id file = create_doomed();
     other_.open_for_seals = 1000;
     EXPECT_EQ(close(file), nt_status::success);
     world_.stop();

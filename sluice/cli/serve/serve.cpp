@@ -107,7 +107,7 @@ void name_shares(std::vector<share_options>& shares) {
         if (not read) return std::unexpected(read.error());
     }
     if (options.shares.empty())
-        return std::unexpected(file + ": no shares; add a table [[share]] with a path");
+        return std::unexpected(file + ": no shares; add a table [[share]] with a path or a referral");
     name_shares(options.shares);
     for (share_options& share : options.shares) {
         share.hide_unreadable = share.hide_unreadable or options.hide_unreadable;
@@ -396,7 +396,7 @@ void print_banner(const smb_server& server, const serve_options& options, const 
                        .requires_signing = not options.no_signing,
                        .encrypts = options.encrypt};
     for (share_options& share : facts.shares)
-        share.read_only = share.read_only or options.read_only;
+        share.read_only = share.referral.empty() and (share.read_only or options.read_only);
     for (const io::socket_address& address : server.addresses()) {
         facts.listening.push_back(address.text());
         facts.port = address.port();

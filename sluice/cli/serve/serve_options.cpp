@@ -119,7 +119,7 @@ void read_size_limit(table_reader& reader, share_options& share) {
 // A share that refers to other servers has no files, so settings about files have no meaning.
 void check_referral(table_reader& reader, const toml::table& table, const share_options& share) {
     if (share.path.empty() and share.referral.empty() and reader.find("referral") == nullptr)
-        return reader.refuse(table, "missing setting path");
+        return reader.refuse(table, "missing setting path or referral");
     const toml::node* const node = reader.find("referral");
     if (node == nullptr) return;
     if (not share.path.empty())

@@ -1,8 +1,8 @@
 // sluice snapshot: creates, lists and deletes the snapshots of a directory that is shared.
 
-#include <fmt/chrono.h>
 #include <fmt/core.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +12,7 @@
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
+#include "sluice/cli/status/time_text.hpp"
 #include "sluice/cli/terminal_text.hpp"
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/loop/io_multiplexer.hpp"
@@ -53,7 +54,7 @@ void list(const snapshot_arguments& arguments) {
     for (const vfs::snapshot_time when : *times) {
         const auto name = pattern.name_of(when);
         ENSURE(name.has_value(), "a time that is listed has a name");
-        fmt::print("{:%Y-%m-%d %H:%M:%S} UTC  {}\n", fmt::gmtime(std::chrono::system_clock::to_time_t(when)),
+        fmt::print("{} UTC  {}\n", utc_text("%Y-%m-%d %H:%M:%S", std::chrono::system_clock::to_time_t(when)),
                    terminal_text(*name));
     }
 }

@@ -60,7 +60,7 @@ result<std::shared_ptr<fs_domain>> domain_table::domain_of(const io::handle& ope
 
 result<std::shared_ptr<fs_domain>> domain_table::make_crossing_domain(const std::string& name) {
     auto made = std::make_shared<fs_domain>(
-        fs_domain_options{.name = "mounts beneath " + name,
+        fs_domain_options{.name = name,
                           .policy = call_policy::never_inline,
                           .threads = {.threads_max = options_.workers_max, .clock = options_.clock}});
     if (const auto started = made->start_first_worker(); not started) return failure(started.error());

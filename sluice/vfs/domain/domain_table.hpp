@@ -43,8 +43,9 @@ public:
     [[nodiscard]] result<std::shared_ptr<fs_domain>> domain_of(const io::handle& open,
                                                                bool always_offloaded = false);
 
-    /// Creates a domain for the calls of one volume that reach other file systems below it. `name`
-    /// is the volume's location. Errors: EAGAIN if a worker cannot be started. Allocates: yes.
+    /// Creates a domain for calls that reach file systems other than that of a volume: mounts below
+    /// it, or its snapshots. `name` states which, with the location. Errors: EAGAIN if a worker
+    /// cannot be started. Allocates: yes.
     [[nodiscard]] result<std::shared_ptr<fs_domain>> make_crossing_domain(const std::string& name);
 
     /// Returns whether a name in the directory with this absolute path is a mount point. Reads the

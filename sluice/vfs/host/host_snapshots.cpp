@@ -74,6 +74,14 @@ private:
     std::shared_ptr<fs_domain> domain_;
 };
 
+// The domain of the snapshots in a directory.
+[[nodiscard]] result<std::shared_ptr<fs_domain>> domain_for(const std::string& directory,
+                                                            domain_table* domains) {
+    const std::string name = "snapshots in " + directory;
+    if (domains != nullptr) return domains->make_crossing_domain(name);
+    return std::make_shared<fs_domain>(fs_domain_options{.name = name});
+}
+
 }  // namespace
 
 std::string directory_of_snapshots(const std::string& root, const snapshot_pattern& pattern) {
@@ -104,20 +112,15 @@ result<std::shared_ptr<host_snapshots>> host_snapshots::open(io::io_multiplexer&
     auto directory = open_directory_of_snapshots(root, pattern);
     if (not directory) return failure(directory.error());
     ENSURE(directory->confined() == io::confinement::beneath_no_symlinks, "snapshots are not links");
-    auto domain =
-        std::make_shared<fs_domain>(fs_domain_options{.name = directory_of_snapshots(root, pattern)});
-    if (options.domains != nullptr) {
-        auto made = options.domains->make_crossing_domain(directory_of_snapshots(root, pattern));
-        if (not made) return failure(made.error());
-        domain = *std::move(made);
-    }
+    auto domain = domain_for(directory_of_snapshots(root, pattern), options.domains);
+    if (not domain) return failure(domain.error());
     host_volume_options of_snapshot = options;
     of_snapshot.domains = nullptr;  // all have the domain that was made
     of_snapshot.read_only = true;
     of_snapshot.watched = false;
     of_snapshot.streams_root.clear();
     return std::shared_ptr<host_snapshots>(new host_snapshots(
-        multiplexer, *std::move(directory), std::move(pattern), of_snapshot, std::move(domain)));
+        multiplexer, *std::move(directory), std::move(pattern), of_snapshot, *std::move(domain)));
 }
 
 result<std::vector<snapshot_time>> host_snapshots::read_times(bool& has_unknown) const {

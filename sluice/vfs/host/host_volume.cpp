@@ -157,7 +157,8 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
         opened->set_domain(*std::move(domain));
     }
     if (options.domains != nullptr and may_cross) {
-        auto crossing = options.domains->make_crossing_domain(link_of(opened->tree_->root()));
+        auto crossing =
+            options.domains->make_crossing_domain("mounts beneath " + link_of(opened->tree_->root()));
         if (not crossing) return failure(crossing.error());
         if (const auto set = opened->tree_->set_crossing_domain(*std::move(crossing)); not set)
             return failure(set.error());

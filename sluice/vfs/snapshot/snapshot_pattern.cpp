@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/base/padded_number.hpp"
 
 namespace sluice::vfs {
 namespace {
@@ -41,15 +42,6 @@ constexpr std::size_t name_bytes_max = 255;
     ENSURE(parsed.ec == std::errc{}, "up to twelve digits are a number");
     from.remove_prefix(length);
     return number;
-}
-
-void append_number(std::string& to, std::int64_t number, std::size_t digits) {
-    ENSURE(number >= 0, "the parts of a time since 1970 are not negative");
-    std::array<char, 24> text;
-    const auto written = std::to_chars(text.data(), text.data() + text.size(), number);
-    const auto length = static_cast<std::size_t>(written.ptr - text.data());
-    if (length < digits) to.append(digits - length, '0');
-    to.append(text.data(), length);
 }
 
 [[nodiscard]] bool has_conversion(std::string_view component) noexcept {
@@ -188,7 +180,9 @@ std::string snapshot_pattern::text_of(snapshot_time when) const {
                 number = when.time_since_epoch().count();
                 break;
         }
-        append_number(text, number, each.conversion == 's' ? 1 : digits_of(each.conversion));
+        ENSURE(number >= 0, "the parts of a time since 1970 are not negative");
+        append_padded(text, static_cast<std::uint64_t>(number),
+                      each.conversion == 's' ? 1 : digits_of(each.conversion));
     }
     return text + after_;
 }

@@ -44,17 +44,18 @@ namespace {
 // The end of an open that has written is a change of its directory ([MS-FSA] 2.1.5.5).
 [[nodiscard]] io::task<nt_status> end_and_show(request& r, std::shared_ptr<open> one) noexcept {
     const bool is_seen = r.host().directories.has_any() and one->file != nullptr and
-                         one->shows_end.exchange(false, std::memory_order_relaxed);
+                         one->shows_end.load(std::memory_order_relaxed);
     if (not is_seen) {
         io::task<nt_status> ending = co_end_open(r, one);
         co_return co_await std::move(ending);
     }
     own_change seen(r.host());
     vfs::fs_domain& domain = one->node->domain();
-    // Not calls that a CANCEL cancels. While the first has begun the change, no event is taken for
-    // another program's because the open is not a writer any more.
+    // Not calls that a CANCEL cancels. The open is a writer until the change has begun, so that no
+    // event of its writes is taken for another program's.
     (void)co_await within_work(domain.run(r.loop(), [&] {
         seen.begin(*one->node, true);
+        one->shows_end.store(false, std::memory_order_relaxed);
         return true;
     }));
     io::task<nt_status> ending = co_end_open(r, one);

@@ -287,8 +287,8 @@ io::task<nt_status> serve_create(request& r) {
     if (not args) co_return nt_status::invalid_parameter;
     r.compound().file.reset();
     if (r.tree->target->is_pipes()) co_return open_pipe(r, *args);
-    // The client asks for a referral ([MS-DFSC] 3.1.5.1).
-    // After a reload without the referral, it could get none: it is to connect to the share again.
+    // The client then asks for a referral ([MS-DFSC] 3.1.5.1). If a reload has removed or
+    // changed that, the client connects to the share again.
     if (r.tree->target->is_referral())
         co_return r.tree->target->is_withdrawn() ? nt_status::network_name_deleted
                                                  : nt_status::path_not_covered;

@@ -41,14 +41,18 @@ void cached_directories::remove(const vfs::file_key& directory, const void* watc
     count_.store(directories_.size(), std::memory_order_seq_cst);
 }
 
-// Forgets recorded states once there are too many, but not that of `except`: of that directory, or
-// else of the one with most of them, so that one client does not make all others forget theirs.
+// Forgets recorded states once there are too many, but not that of `except`: of that directory, if
+// it has its share of them or more, or else of the one with most, so that one client does not make
+// all others forget theirs. The directories are searched only while this one has less than the
+// average.
 void cached_directories::bound_names(watched_directory& of, std::string_view except) {
     const bool is_full = of.names.size() > limits::own_changes_kept_max;
     ENSURE(names_ >= of.names.size(), "the recorded names of all directories are counted");
     if (not is_full and names_ <= limits::own_changes_kept_total_max) return;
     const auto names_in = [](const auto& each) { return each.second.names.size(); };
-    watched_directory& most = is_full ? of : std::ranges::max_element(directories_, {}, names_in)->second;
+    const bool has_its_share = of.names.size() * directories_.size() >= names_;
+    watched_directory& most =
+        is_full or has_its_share ? of : std::ranges::max_element(directories_, {}, names_in)->second;
     names_ -= std::erase_if(
         most.names, [&](const auto& each) { return each.second.in_progress == 0 and each.first != except; });
 }

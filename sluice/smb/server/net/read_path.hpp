@@ -43,7 +43,7 @@ inline constexpr std::size_t spliced_bytes_min = 64U << 10;
 /// signature and socket, so they are copied first.
 [[nodiscard]] constexpr read_path path_of(const read_facts& facts) noexcept {
     // clang-format off
-    if (facts.is_encrypted)                                            return read_path::encrypted;
+    if (facts.is_encrypted)                                         return read_path::encrypted;
     if (facts.is_signed)                                            return read_path::signed_;
     if (facts.is_compounded or facts.is_compressed)                 return read_path::copied;
     if (facts.bytes < spliced_bytes_min)                            return read_path::copied;

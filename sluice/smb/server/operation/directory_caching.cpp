@@ -114,12 +114,12 @@ constexpr std::size_t names_per_call = 64;
     ENSURE(host.loop().is_owner(), "events are examined on the first loop");
     const std::shared_ptr<open> through = any_of(events.by);
     // Without a lease, there is nothing to break.
-    bool are_examined = through != nullptr and is_cached(*through->file) and not events.are_lost;
-    if (are_examined) {
+    bool are_own = through != nullptr and is_cached(*through->file) and not events.are_lost;
+    if (are_own) {
         io::task<bool> examining = has_foreign_change(host, *through, events);
-        are_examined = not co_await std::move(examining);
+        are_own = not co_await std::move(examining);
     }
-    if (not are_examined) {
+    if (not are_own) {
         // Some names were not examined, so that their states may be outdated.
         host.directories.forget_states(events.directory);
         break_directory_soon(host, events.directory, nullptr);

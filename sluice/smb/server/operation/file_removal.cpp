@@ -43,6 +43,12 @@ namespace {
     return remove_names(by, seen);
 }
 
+enum class claim_outcome : std::uint8_t {
+    claimed,
+    checked,  // another server checks the file, or removes one that had its number
+    open,     // another server has it open
+};
+
 // The removal of one file or stream, from the duty to its end.
 class removal {
 public:
@@ -76,18 +82,15 @@ public:
         return true;
     }
     [[nodiscard]] one_shot_event<nt_status>& granted() noexcept { return granted_; }
-    /// Keeps other servers out of the file from now on. False: one has it open or checks it.
-    [[nodiscard]] bool claim() noexcept {
-        if (not file_->has_peers()) return true;
+    /// Keeps other servers out of the file from now on, unless one has it open or checks it.
+    [[nodiscard]] claim_outcome claim() noexcept {
+        if (not file_->has_peers()) return claim_outcome::claimed;
         const file_section held(*file_);
-        if (alone_) return true;
-        if (alone_.emplace(file_->peers(held)->file())) return true;
-        is_checked_ = alone_->is_busy();
+        if (alone_ or alone_.emplace(file_->peers(held)->file())) return claim_outcome::claimed;
+        const bool is_checked = alone_->is_busy();
         alone_.reset();
-        return false;
+        return is_checked ? claim_outcome::checked : claim_outcome::open;
     }
-    /// After a claim that failed: another server only checks the file, which takes microseconds.
-    [[nodiscard]] bool is_checked() const noexcept { return is_checked_; }
     /// Takes the opens whose names go; none if a rename has replaced the file.
     [[nodiscard]] removers take_names() noexcept {
         removers unused;  // released after the section
@@ -145,7 +148,6 @@ private:
     name_right right_;
     std::optional<exclusive_claim> alone_;  // under the mutex of the file
     bool is_of_closes_ = false;             // all names go because of FILE_DELETE_ON_CLOSE
-    bool is_checked_ = false;
 };
 
 // Removes the file on the loop, if its domain is inline and no rename or other server delays it.
@@ -163,7 +165,7 @@ private:
 // The file stays while other servers have it open; this checks again until they have closed it, or
 // this server stops.
 [[nodiscard]] io::task<void> wait_until_alone(server_context& host, removal& one) noexcept {
-    for (std::chrono::milliseconds pause = limits::peer_pause_min; not one.claim();
+    for (std::chrono::milliseconds pause = limits::peer_pause_min; one.claim() != claim_outcome::claimed;
          pause = std::min(2 * pause, limits::peer_pause_max)) {
         const deadline until(pause);
         io::task<bool> waiting = pass(host.background.loop(), until);
@@ -178,7 +180,7 @@ private:
                                          removal& one) noexcept {
     const removers by = one.take_names();
     if (by.empty()) co_return nt_status::success;
-    if (not one.claim()) {
+    if (one.claim() != claim_outcome::claimed) {
         io::task<void> waiting = wait_until_alone(host, one);
         co_await std::move(waiting);
     }
@@ -191,16 +193,18 @@ private:
     co_return one.reply_for(status);
 }
 
-// Claims a file, also if another server is checking it. False: one has it open.
+// Claims a file, also if another server is checking it. False: one has it open, or checks it again
+// and again.
 [[nodiscard]] io::task<bool> claim_soon(io::io_multiplexer& loop, removal& one) noexcept {
-    for (unsigned attempts = 1; not one.claim(); ++attempts) {
-        if (not one.is_checked() or attempts == limits::peer_attempts_max) co_return false;
+    for (unsigned attempts = 1;; ++attempts) {
+        const claim_outcome claimed = one.claim();
+        if (claimed != claim_outcome::checked) co_return claimed == claim_outcome::claimed;
+        if (attempts == limits::peer_attempts_max) co_return false;
         const deadline until(limits::peer_pause_min);
         io::task<bool> waiting = pass(loop, until);
         const bool has_slept = co_await within_work(std::move(waiting));
         if (not has_slept) co_return false;
     }
-    co_return true;
 }
 
 [[nodiscard]] io::task<void> remove_and_notify(server_context& host, std::unique_ptr<removal> one,
@@ -217,7 +221,8 @@ private:
 }
 
 // The client is not kept waiting for other servers. So the reply follows the removal only if none
-// of them has the file open.
+// of them has the file open, and no rename delays the removal: the other servers may open the file
+// until it is claimed.
 [[nodiscard]] io::task<nt_status> remove_for_request(server_context& host, io::io_multiplexer& loop,
                                                      std::shared_ptr<file_state> file) noexcept {
     const bool has_peers = file->has_peers();

@@ -22,8 +22,9 @@ class server_context;
     one_shot_event<wire::nt_status>* removed) noexcept;
 
 /// The same for a request: the calls run in the domain of the file. Returns the status of the
-/// removal. If other servers have the file open or check it, returns success at once, and a task of
-/// the server removes it after their last close. Suspends.
+/// removal. If another server has the file open, still checks it after
+/// limits::peer_attempts_max attempts, or, with other servers, a rename delays the removal, returns
+/// success, and a task of the server removes it after their last close. Suspends.
 [[nodiscard]] io::task<wire::nt_status> co_carry_out_removal(server_context& host, io::io_multiplexer& loop,
                                                              std::shared_ptr<file_state> file,
                                                              open_protocol::removal_duty duty) noexcept;

@@ -67,6 +67,8 @@ public:
 private:
     [[nodiscard]] bool is_administrator() const;
     [[nodiscard]] std::uint64_t id_at(std::uint32_t position) const noexcept;
+    /// Returns the sessions of the caller's account with larger IDs, in the order of these.
+    [[nodiscard]] std::vector<std::shared_ptr<session>> own_sessions_after(std::uint64_t id) const;
     [[nodiscard]] std::shared_ptr<open> find_file(std::uint32_t id) const;
     [[nodiscard]] pipe_work end_of(std::shared_ptr<session> ending) const;
 

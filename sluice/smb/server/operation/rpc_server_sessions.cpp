@@ -106,11 +106,15 @@ std::uint64_t rpc_server_host::id_at(std::uint32_t position) const noexcept {
 wire::rpc_part<wire::rpc_session> rpc_server_host::sessions(std::uint32_t after) {
     const bool sees_all = is_administrator();
     const clock_source::utc_time now = host_.clock().utc_now();
-    const auto examined = host_.sessions.after(id_at(after), wire::rpc_examined_max);
+    // Ordinary users get their own sessions in one part, whatever others have.
+    auto examined = sees_all ? host_.sessions.after(id_at(after), wire::rpc_examined_max + 1)
+                             : own_sessions_after(id_at(after));
     wire::rpc_part<wire::rpc_session> part;
+    part.has_more = examined.size() > wire::rpc_examined_max;
+    if (part.has_more) examined.resize(wire::rpc_examined_max);
     for (const std::shared_ptr<session>& one : examined) {
         const bool is_shown = is_established(*one) and position_of(*one) != 0;
-        if (not is_shown or not(sees_all or is_same_account(host_.accounts(), one->user, user_))) continue;
+        if (not is_shown) continue;
         part.entries.push_back({.id = position_of(*one),
                                 .client = client_of(*one),
                                 .user = one->user.name,
@@ -121,9 +125,17 @@ wire::rpc_part<wire::rpc_session> rpc_server_host::sessions(std::uint32_t after)
                                 .is_encrypted = one->requires_encryption});
     }
     ENSURE(part.entries.size() <= examined.size(), "a session that is listed was examined");
-    part.has_more = examined.size() == wire::rpc_examined_max;
     if (part.has_more) part.last = end_at(*examined.back());
     return part;
+}
+
+std::vector<std::shared_ptr<session>> rpc_server_host::own_sessions_after(std::uint64_t id) const {
+    std::vector<std::shared_ptr<session>> own = host_.sessions.all();
+    std::erase_if(own, [&](const std::shared_ptr<session>& one) {
+        return one->id <= id or not is_same_account(host_.accounts(), one->user, user_);
+    });
+    std::ranges::sort(own, {}, [](const std::shared_ptr<session>& one) { return one->id; });
+    return own;
 }
 
 wire::rpc_part<wire::rpc_tree> rpc_server_host::trees(std::uint32_t after) {
@@ -209,9 +221,12 @@ pipe_work rpc_server_host::end_of(std::shared_ptr<session> ending) const {
 }
 
 wire::rpc_part<std::uint32_t> rpc_server_host::file_ids(std::uint32_t after) {
-    wire::rpc_part<std::uint32_t> part{.entries = host_.opens.ends_after(after, wire::rpc_examined_max)};
-    part.has_more = part.entries.size() == wire::rpc_examined_max;
-    if (part.has_more) part.last = part.entries.back();
+    wire::rpc_part<std::uint32_t> part{.entries = host_.opens.ends_after(after, wire::rpc_examined_max + 1)};
+    part.has_more = part.entries.size() > wire::rpc_examined_max;
+    if (part.has_more) {
+        part.entries.pop_back();
+        part.last = part.entries.back();
+    }
     return part;
 }
 

@@ -1,11 +1,10 @@
 #include "sluice/smb/wire/fsctl/fsctl_snapshots.hpp"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 
 #include "sluice/base/endian.hpp"
 #include "sluice/base/ensure.hpp"
+#include "sluice/base/padded_number.hpp"
 
 namespace sluice::smb::wire {
 namespace {
@@ -36,14 +35,6 @@ constexpr std::size_t end_bytes = 2;                            // the zero afte
     return number;
 }
 
-void append_number(std::string& to, unsigned number, std::size_t digits) {
-    std::array<char, 12> text;
-    const auto end = std::to_chars(text.data(), text.data() + text.size(), number);
-    const auto length = static_cast<std::size_t>(end.ptr - text.data());
-    ENSURE(length <= digits, "the parts of a time until 9999 fit into their digits");
-    to.append(digits - length, '0').append(text.data(), length);
-}
-
 void put_token(byte_writer& writer, std::chrono::sys_seconds when) {
     for (const char each : gmt_token_of(when))
         writer.put(le16(static_cast<std::uint8_t>(each)));
@@ -59,12 +50,12 @@ std::string gmt_token_of(std::chrono::sys_seconds when) {
     const int year = static_cast<int>(date.year());
     ENSURE(year >= 1601 and year <= 9999, "a token has a year of four digits");
     std::string text(token_prefix);
-    append_number(text, static_cast<unsigned>(year), 4);
+    append_padded(text, static_cast<unsigned>(year), 4);
     for (const unsigned part : {static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day())})
-        append_number(text += '.', part, 2);
-    append_number(text += '-', static_cast<unsigned>(time.hours().count()), 2);
-    append_number(text += '.', static_cast<unsigned>(time.minutes().count()), 2);
-    append_number(text += '.', static_cast<unsigned>(time.seconds().count()), 2);
+        append_padded(text += '.', part, 2);
+    append_padded(text += '-', static_cast<unsigned>(time.hours().count()), 2);
+    append_padded(text += '.', static_cast<unsigned>(time.minutes().count()), 2);
+    append_padded(text += '.', static_cast<unsigned>(time.seconds().count()), 2);
     ENSURE(has_form(text), "a token has the form of one");
     return text;
 }

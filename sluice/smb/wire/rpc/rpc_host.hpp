@@ -130,8 +130,8 @@ public:
     /// A random number, for the handle of an object.
     [[nodiscard]] virtual guid new_handle_id() = 0;
 
-    /// Returns sessions after a position, of the rpc_examined_max that follow it. An administrator
-    /// gets all of them; another caller gets their own.
+    /// Returns sessions after a position: for an administrator, of the rpc_examined_max that follow
+    /// it; another caller gets all of their own. Complexity: linear in these, or in all sessions.
     [[nodiscard]] virtual rpc_part<rpc_session> sessions(std::uint32_t after) = 0;
     // The rest is called for an administrator only.
     /// Returns the tree connections of whole sessions after a position, and examines about
@@ -140,8 +140,10 @@ public:
     /// Returns the users who have sessions, each once, in the order of their positions; those after
     /// a position. Complexity: linear in the sessions.
     [[nodiscard]] virtual std::vector<rpc_logged_on> logged_on(std::uint32_t after) = 0;
-    /// Ends the sessions of a client and a user, before the client gets the reply; an empty name
-    /// stands for all. Returns their number. Complexity: linear in the sessions.
+    /// Ends the sessions of a client and a user, before the client gets the reply, except those
+    /// that an earlier call is ending; an empty name stands for all. Returns the number of all of
+    /// them.
+    /// Complexity: linear in the sessions.
     [[nodiscard]] virtual std::size_t end_sessions(std::string_view client, std::string_view user) = 0;
     /// Returns the IDs of opens after a position, at most rpc_examined_max.
     [[nodiscard]] virtual rpc_part<std::uint32_t> file_ids(std::uint32_t after) = 0;

@@ -31,7 +31,7 @@ struct rpc_enum {
 /// with the ID of the last entry.
 inline constexpr std::size_t rpc_listed_max = 1000;
 inline constexpr std::size_t rpc_listed_bytes_max = 512 * 1024;
-/// How many paths one call determines. Each takes about as long as the rest of the entry ten times.
+/// How many paths one call determines: a path takes longer than the rest of an entry.
 inline constexpr std::size_t rpc_paths_max = 1000;
 
 /// Execute calls of [MS-SRVS] about sessions, opens and tree connections: 3.1.4.1 to 3.1.4.6.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 
 #include "sluice/smb/server/command/info/file_information.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
@@ -16,6 +17,8 @@ using wire::quota_information;
 
 namespace {
 
+// A call that finds accounts may ask another host (LDAP).
+constexpr vfs::waits_for_calls finds_accounts = vfs::waits_for_calls::yes;
 constexpr std::size_t reply_fixed_bytes = 16;
 constexpr std::uint64_t after_the_last = std::uint64_t{std::numeric_limits<std::uint32_t>::max()} + 1;
 
@@ -66,7 +69,7 @@ using listed = std::expected<std::vector<quota_information>, nt_status>;
 
 // A user without a quota has one of zeros ([MS-SMB2] 3.3.5.20.4).
 [[nodiscard]] listed quotas_of(vfs::volume_quotas& quotas, const quota_users& users,
-                               const std::vector<wire::sid>& asked) {
+                               std::span<const wire::sid> asked) {
     std::vector<quota_information> found;
     ENSURE(asked.size() <= limits::quota_users_max, "the decoder bounds the users");
     for (const wire::sid& each : asked) {
@@ -109,19 +112,18 @@ using listed = std::expected<std::vector<quota_information>, nt_status>;
                                                      const wire::quota_query& asked,
                                                      std::uint32_t bytes_max) noexcept {
     const quota_users users(r);
+    ENSURE(not asked.users.empty(), "the query names users");
+    const std::span named = std::span(asked.users).first(asked.wants_one ? 1 : asked.users.size());
     const bool are_own =
-        std::ranges::all_of(asked.users, [&](const wire::sid& each) { return users.is_own(each); });
+        std::ranges::all_of(named, [&](const wire::sid& each) { return users.is_own(each); });
     if (not are_own and not r.host().administrators.contain(r.host().accounts(), r.session->user))
         co_return nt_status::access_denied;
-    const listed found =
-        co_await r.call(r.tree->volume().domain(), [&] { return quotas_of(quotas, users, asked.users); });
+    const listed found = co_await r.call(
+        r.tree->volume().domain(), [&] { return quotas_of(quotas, users, named); }, finds_accounts);
     if (not found) co_return found.error();
-    const std::size_t shown_max = asked.wants_one ? 1 : found->size();
-    const std::vector<quota_information> shown(found->begin(),
-                                               found->begin() + static_cast<std::ptrdiff_t>(shown_max));
     std::size_t count = 0;
-    const nt_status replied = reply_with_quotas(r, shown, bytes_max, count);
-    const bool is_cut = replied == nt_status::success and count != shown.size();
+    const nt_status replied = reply_with_quotas(r, *found, bytes_max, count);
+    const bool is_cut = replied == nt_status::success and count != found->size();
     co_return is_cut ? nt_status::buffer_overflow : replied;
 }
 
@@ -152,12 +154,13 @@ using listed = std::expected<std::vector<quota_information>, nt_status>;
     const quota_users users(r);
     const std::uint64_t position = position_of(one, asked);
     const std::size_t entries_max = asked.wants_one ? 1 : limits::quota_list_entries_max;
-    const listed found = co_await r.call(r.tree->volume().domain(), [&]() -> listed {
+    const auto list = [&]() -> listed {
         if (not asked.after) return quotas_from(quotas, position, entries_max);
         const auto number = users.number_of(*asked.after);
         if (not number) return std::unexpected(nt_status::invalid_sid);
         return quotas_from(quotas, std::uint64_t{*number} + 1, entries_max);
-    });
+    };
+    const listed found = co_await r.call(r.tree->volume().domain(), list, finds_accounts);
     if (not found) co_return found.error();
     std::size_t count = 0;
     const nt_status replied = reply_with_quotas(r, *found, bytes_max, count);
@@ -217,12 +220,11 @@ io::task<nt_status> query_quotas(request& r, open& one, const wire::query_info_a
     if (quotas == nullptr) co_return nt_status::not_supported;
     const auto asked = wire::decode_quota_query(args.input, limits::quota_users_max);
     if (not asked) co_return nt_status::invalid_parameter;
-    const bool is_administrator = r.host().administrators.contain(r.host().accounts(), r.session->user);
     if (not asked->users.empty()) {
         io::task<nt_status> querying = query_named_quotas(r, *quotas, *asked, args.output_bytes_max);
         co_return co_await std::move(querying);
     }
-    if (is_administrator) {
+    if (r.host().administrators.contain(r.host().accounts(), r.session->user)) {
         io::task<nt_status> listing = list_quotas(r, one, *quotas, *asked, args.output_bytes_max);
         co_return co_await std::move(listing);
     }
@@ -234,13 +236,14 @@ io::task<nt_status> set_quotas(request& r, const wire::set_info_args& args) noex
     vfs::volume& volume = r.tree->volume();
     vfs::volume_quotas* const quotas = volume.quotas();
     if (quotas == nullptr) co_return nt_status::not_supported;
-    const auto wanted = wire::decode_quotas(args.input, limits::quota_users_max);
-    if (not wanted or wanted->empty()) co_return nt_status::invalid_parameter;
     const bool may_write = wire::has(r.tree->access_max, wire::access_mask::write_data);
     if (not may_write or not r.host().administrators.contain(r.host().accounts(), r.session->user))
         co_return nt_status::access_denied;
+    const auto wanted = wire::decode_quotas(args.input, limits::quota_users_max);
+    if (not wanted or wanted->empty()) co_return nt_status::invalid_parameter;
     const quota_users users(r);
-    co_return co_await r.call(volume.domain(), [&] { return apply(*quotas, users, *wanted); });
+    co_return co_await r.call(
+        volume.domain(), [&] { return apply(*quotas, users, *wanted); }, finds_accounts);
 }
 
 }  // namespace sluice::smb::server

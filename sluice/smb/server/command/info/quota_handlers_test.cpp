@@ -14,12 +14,13 @@ using wire::filesystem_information_class;
 using wire::quota_information;
 using quota_list = std::vector<quota_information>;
 
-constexpr std::uint32_t own_number = 0;  // the owner of the files of the volume in memory
+constexpr std::uint32_t own_number = 1000;  // that the server acts as
 constexpr std::uint64_t mebibyte = 1 << 20;
 
 class quotas_of_users : public command_test {
 protected:
-    quotas_of_users() : quotas_(volume().offer_quotas(own_number)) {
+    explicit quotas_of_users(void (*adjust)(server::server_configuration&) = nullptr)
+        : command_test(adjust), quotas_(volume().offer_quotas(own_number)) {
         own_ = server::sid_of({.name = "u", .domain = {}});
         quotas_.store(own_number, 3 * mebibyte);
         EXPECT_TRUE(quotas_.set({.user = own_number, .hard_limit_bytes = 10 * mebibyte}));
@@ -27,7 +28,7 @@ protected:
         quotas_.store(1002, 0);
         EXPECT_TRUE(
             quotas_.set({.user = 1002, .soft_limit_bytes = mebibyte, .hard_limit_bytes = 2 * mebibyte}));
-        root_ = open_directory("");
+        root_ = open_directory("", access_mask::list_directory | access_mask::read_attributes);
     }
 
     vfs::memory_volume& volume() {
@@ -165,6 +166,12 @@ TEST_F(quotas_of_users, are_not_set_by_others) {
     EXPECT_EQ(quotas_.of(1001)->hard_limit_bytes, std::nullopt);
 }
 
+TEST_F(quotas_of_users, give_the_volume_at_least_one_unit) {
+    EXPECT_TRUE(quotas_.set({.user = own_number, .hard_limit_bytes = 1024}));
+    const auto said = ask_volume(filesystem_information_class::size);
+    EXPECT_EQ(wire::decode_fs_size_information(output_of(said))->total_units, 1U);
+}
+
 TEST_F(quotas_of_users, limit_the_size_of_the_volume) {
     const auto said = ask_volume(filesystem_information_class::full_size);
     const auto space = wire::decode_fs_full_size_information(output_of(said)).value();
@@ -203,8 +210,22 @@ TEST_F(quotas_of_users, are_announced_while_they_are_counted) {
 TEST_F(quotas_of_users, are_used_through_the_file_that_NTFS_has_for_them) {
     auto how = compliant_client::for_everything();
     how.disposition = wire::create_disposition::open;
+    how.desired_access = access_mask::read_data;
     root_ = client().create("$Extend\\$Quota:$Q:$INDEX_ALLOCATION", how).file;
     EXPECT_EQ(list({}).size(), 1U);
+}
+
+class quotas_on_a_read_only_share : public quotas_of_users {
+protected:
+    quotas_on_a_read_only_share()
+        : quotas_of_users(
+              [](server::server_configuration& rules) { rules.shares.back().read_only_users = {"u"}; }) {}
+};
+
+TEST_F(quotas_on_a_read_only_share, are_not_set_by_administrators_either) {
+    become_administrator();
+    EXPECT_EQ(set({of(wire::sid_of_unix_user(1001), 0, none, mebibyte)}), nt_status::access_denied);
+    EXPECT_EQ(quotas_.of(1001)->hard_limit_bytes, std::nullopt);
 }
 
 class size_limits : public command_test {

@@ -95,7 +95,9 @@ void apply_quota(vfs::volume& volume, vfs::volume_space& space) noexcept {
     if (not its) return;
     const auto& limit = its->hard_limit_bytes ? its->hard_limit_bytes : its->soft_limit_bytes;
     if (not limit) return;
-    space.total_bytes = std::min(space.total_bytes, *limit);
+    // At least one unit, because some clients divide by their number.
+    space.total_bytes =
+        std::min<std::uint64_t>(space.total_bytes, std::max<std::uint64_t>(*limit, space.block_bytes));
     space.available_bytes = std::min(space.available_bytes, *limit - std::min(*limit, its->used_bytes));
 }
 

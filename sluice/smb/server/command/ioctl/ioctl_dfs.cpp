@@ -12,21 +12,16 @@ using wire::nt_status;
 
 namespace {
 
-struct asked_referral {
-    std::uint16_t version_max = 0;
-    std::string path{};
-};
-
-[[nodiscard]] std::optional<asked_referral> decode(const wire::ioctl_args& args) {
+[[nodiscard]] std::optional<wire::dfs_referral_request> decode(const wire::ioctl_args& args) {
     if (args.code == wire::control_code::dfs_get_referrals_ex) {
         auto request = wire::decode_dfs_referral_request_ex(args.input);
         if (not request) return std::nullopt;
-        return asked_referral{.version_max = request->version_max, .path = std::move(request->path)};
+        return wire::dfs_referral_request{.version_max = request->version_max,
+                                          .path = std::move(request->path)};
     }
     ENSURE(args.code == wire::control_code::dfs_get_referrals, "one of two controls");
     auto request = wire::decode_dfs_referral_request(args.input);
-    if (not request) return std::nullopt;
-    return asked_referral{.version_max = request->version_max, .path = std::move(request->path)};
+    return request ? std::optional(*std::move(request)) : std::nullopt;
 }
 
 // \server\share of \server\share\rest, and the share's name. Without a share: a request about
@@ -38,7 +33,7 @@ struct link_path {
 [[nodiscard]] link_path split(std::string_view path) noexcept {
     ENSURE(path.starts_with('\\'), "the caller has checked it");
     const std::size_t slash = path.find('\\', 1);
-    if (slash == std::string_view::npos) return {};
+    if (slash == std::string_view::npos or slash == 1) return {};  // no server
     const std::string_view share = path.substr(slash + 1, path.find('\\', slash + 1) - (slash + 1));
     return {.whole = path.substr(0, slash + 1 + share.size()), .share = share};
 }
@@ -88,7 +83,6 @@ io::task<nt_status> get_dfs_referrals(control& c) {
         .time_to_live_seconds = static_cast<std::uint32_t>(limits::referral_time_to_live.count()),
         .path = std::string(link.whole),
         .targets = named->configuration().referral};
-    if (reply.version == 1) reply.path.clear(), reply.time_to_live_seconds = 0;
     if (fit(reply, c.args.output_bytes_max)) co_return reply_with(c, reply);
     // The status is a warning: the reply has its usual form ([MS-SMB2] 3.3.4.4).
     co_return c.begin_output(8) == nullptr ? nt_status::insufficient_resources : nt_status::buffer_overflow;

@@ -85,6 +85,11 @@ TEST_F(referrals, count_the_path_that_they_replace_in_utf16) {
     EXPECT_EQ(reply.path_consumed_bytes, 2 * (1 + 4 + 1 + 9));
 }
 
+TEST_F(referrals, are_not_found_for_paths_without_a_server) {
+    EXPECT_EQ(refusal_of("\\\\elsewhere\\a"), nt_status::not_found);
+    EXPECT_EQ(refusal_of("\\\\server\\elsewhere"), nt_status::not_found);
+}
+
 TEST_F(referrals, have_the_newest_version_that_the_client_knows) {
     for (std::uint16_t version = 1; version <= 4; ++version)
         EXPECT_EQ(referral_of("\\server\\elsewhere", version).version, version);
