@@ -10,6 +10,8 @@
 #include "sluice/smb/wire/file/read.hpp"
 #include "sluice/smb/wire/file/set_info.hpp"
 #include "sluice/smb/wire/file/write.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_names.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
 #include "sluice/vfs/node_names.hpp"
 #include "tests/smb_simulation/clients/compliant_client.hpp"
 
@@ -151,6 +153,35 @@ protected:
         return by
             .call(command::write, smb::wire::write_args{.file = file, .offset_bytes = offset, .data = data})
             .status();
+    }
+    template <class Information>
+    [[nodiscard]] static nt_status change(compliant_client& by, const file_id& file,
+                                          smb::wire::file_information_class what, const Information& wanted) {
+        std::array<std::byte, 512> room{};
+        byte_writer writer(room);
+        (void)encode(writer, wanted);
+        return by
+            .call(command::set_info,
+                  smb::wire::set_info_args{.type = smb::wire::info_type::file,
+                                           .information_class = static_cast<std::uint8_t>(what),
+                                           .file = file,
+                                           .input = *writer.finish()})
+            .status();
+    }
+    [[nodiscard]] static nt_status rename(compliant_client& by, const file_id& file,
+                                          const std::string& target,
+                                          smb::wire::rename_flags how = smb::wire::rename_flags::none) {
+        return change(by, file, smb::wire::file_information_class::rename_ex,
+                      smb::wire::rename_information_ex{.flags = how, .target = target});
+    }
+    [[nodiscard]] static nt_status set_deletion(compliant_client& by, const file_id& file, bool is_wanted) {
+        return change(by, file, smb::wire::file_information_class::disposition,
+                      smb::wire::disposition_information{.delete_on_close = is_wanted});
+    }
+    [[nodiscard]] static create_args existing() {
+        create_args how = plain();
+        how.disposition = smb::wire::create_disposition::open;
+        return how;
     }
     // The client loses its connection. Its destructor would let all time pass.
     void lose(std::unique_ptr<compliant_client>& one) {
@@ -363,6 +394,121 @@ TEST_F(persistent, record_of_a_missing_file_is_dropped) {
     owner_ = log_on(1, "u");
     EXPECT_EQ(owner_->try_create("f", back(wanted(), made.file)), nt_status::object_name_not_found);
     EXPECT_EQ(owner_->try_create("f", plain()), nt_status::success);
+}
+
+using smb::wire::rename_flags;
+using smb::wire::operator|;  // NOLINT: for the flags
+constexpr rename_flags posix_replacement = rename_flags::replace_if_exists | rename_flags::posix_semantics;
+
+TEST_F(persistent, open_keeps_its_file_from_being_replaced_by_a_posix_rename) {
+    const auto made = owner_->create("f", wanted());
+    other_ = log_on(2, "v");
+    const auto theirs = other_->create("g", plain());
+    EXPECT_EQ(rename(*other_, theirs.file, "f", posix_replacement), nt_status::access_denied);
+    lose_owner();
+    EXPECT_EQ(rename(*other_, theirs.file, "f", posix_replacement), nt_status::access_denied);
+    kill_and_restart();
+    owner_ = log_on(1, "u");
+    ASSERT_EQ(owner_->try_create("f", back(wanted(), made.file)), nt_status::success);
+    ASSERT_EQ(close(*owner_, made.file), nt_status::success);
+    other_ = log_on(2, "v");
+    EXPECT_EQ(rename(*other_, other_->create("g", plain()).file, "f", posix_replacement), nt_status::success);
+}
+
+TEST_F(persistent, open_of_a_stream_keeps_the_file_from_being_replaced_or_overwritten) {
+    (void)owner_->create("f", plain());
+    const auto made = owner_->create("f:s", wanted());
+    ASSERT_TRUE(made.contexts.durable_v2.has_value());
+    other_ = log_on(2, "v");
+    const auto theirs = other_->create("g", plain());
+    EXPECT_EQ(rename(*other_, theirs.file, "f", rename_flags::replace_if_exists), nt_status::access_denied);
+    EXPECT_EQ(rename(*other_, theirs.file, "f", posix_replacement), nt_status::access_denied);
+    lose_owner();
+    auto overwriting = plain();
+    overwriting.disposition = smb::wire::create_disposition::overwrite;
+    EXPECT_EQ(other_->try_create("f", overwriting), nt_status::file_not_available);
+    kill_and_restart();
+    other_ = log_on(2, "v");
+    EXPECT_EQ(other_->try_create("f", overwriting), nt_status::file_not_available);
+    auto reading = existing();
+    reading.desired_access = access_mask::read_data;
+    EXPECT_EQ(other_->try_create("f", reading), nt_status::success) << "the file itself is not in use";
+    owner_ = log_on(1, "u");
+    EXPECT_EQ(owner_->try_create("f:s", back(wanted(), made.file)), nt_status::success);
+}
+
+TEST_F(persistent, open_of_a_stream_of_the_root_is_not_granted) {
+    const auto made = owner_->create(":s", wanted());
+    EXPECT_FALSE(made.contexts.durable_v2.has_value() and
+                 made.contexts.durable_v2->flags == durable_flags::persistent);
+}
+
+TEST_F(persistent, open_is_restored_by_the_new_name_of_its_file) {
+    const auto made = owner_->create("f", wanted(all_caching));
+    ASSERT_EQ(rename(*owner_, made.file, "g"), nt_status::success);
+    kill_and_restart();
+    other_ = log_on(2, "v");
+    EXPECT_EQ(other_->try_create("g", plain()), nt_status::file_not_available);
+    owner_ = log_on(1, "u");
+    EXPECT_EQ(owner_->create("g", back(wanted(all_caching), made.file)).file, made.file);
+    EXPECT_EQ(close(*owner_, made.file), nt_status::success);
+}
+
+TEST_F(persistent, open_of_a_stream_is_restored_after_its_file_has_another_name) {
+    const auto file = owner_->create("f", plain());
+    const auto made = owner_->create("f:s", wanted());
+    ASSERT_EQ(rename(*owner_, file.file, "g"), nt_status::success);
+    kill_and_restart();
+    owner_ = log_on(1, "u");
+    EXPECT_EQ(owner_->create("g:s", back(wanted(), made.file)).file, made.file);
+}
+
+// A request of the client may still use the open: its record must not wait for that one.
+TEST_F(persistent, deletion_that_another_client_has_undone_is_not_restored) {
+    const auto made = owner_->create("f", wanted());
+    ASSERT_EQ(write(*owner_, made.file, "data"), nt_status::success);
+    other_ = log_on(2, "v");
+    const auto theirs = other_->create("f", plain());
+    auto used = where_.server->context().opens.find_persistent(made.file.persistent_part.value());
+    ASSERT_NE(used, nullptr);
+    ASSERT_EQ(set_deletion(*owner_, made.file, true), nt_status::success);
+    ASSERT_EQ(close(*owner_, made.file), nt_status::success);
+    ASSERT_EQ(set_deletion(*other_, theirs.file, false), nt_status::success);
+    now_->journal->freeze();
+    used.reset();
+    restart();
+    other_ = log_on(2, "v");
+    EXPECT_EQ(other_->try_create("f", existing()), nt_status::success);
+    where_.run();  // until nothing is pending
+    EXPECT_EQ(other_->try_create("f", existing()), nt_status::success);
+}
+
+TEST_F(persistent, deletion_of_a_closed_open_is_carried_out_after_a_kill) {
+    const auto made = owner_->create("f", wanted());
+    other_ = log_on(2, "v");
+    const auto theirs = other_->create("f", wanted(lease_state::none, std::byte{9}));
+    ASSERT_EQ(theirs.contexts.durable_v2->flags, durable_flags::persistent);
+    ASSERT_EQ(set_deletion(*owner_, made.file, true), nt_status::success);
+    ASSERT_EQ(close(*owner_, made.file), nt_status::success);
+    kill_and_restart();
+    other_ = log_on(2, "v");
+    ASSERT_EQ(other_->try_create("f", back(wanted(lease_state::none, std::byte{9}), theirs.file)),
+              nt_status::success);
+    where_.run();
+    ASSERT_EQ(close(*other_, theirs.file), nt_status::success);
+    EXPECT_EQ(other_->try_create("f", existing()), nt_status::object_name_not_found);
+}
+
+TEST_F(persistent, deletion_by_an_open_without_a_record_survives_an_orderly_restart) {
+    const auto made = owner_->create("f", wanted());
+    auto deleting = plain();
+    deleting.options = create_options::delete_on_close;
+    (void)owner_->create("f", deleting);
+    restart();
+    owner_ = log_on(1, "u");
+    ASSERT_EQ(owner_->try_create("f", back(wanted(), made.file)), nt_status::success);
+    ASSERT_EQ(close(*owner_, made.file), nt_status::success);
+    EXPECT_EQ(owner_->try_create("f", existing()), nt_status::object_name_not_found);
 }
 
 // Random clients, one request at a time, until the process is killed.

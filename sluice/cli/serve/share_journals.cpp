@@ -58,9 +58,8 @@ using journal_result = std::expected<std::shared_ptr<smb::server::handle_journal
     const smb::server::journal_identity identity{
         .boot = *boot, .device = root.device, .inode = root.inode, .born = birth_of(share.path)};
     const auto process = static_cast<std::uint32_t>(::getpid());
-    auto storage = smb::server::open_journal_file(
-        {.directory = directory, .user_id = ::geteuid(), .process_id = process}, identity,
-        deadline(wait_for_predecessor));
+    auto storage = smb::server::open_journal_file({.directory = directory, .user_id = ::geteuid()}, identity,
+                                                  deadline(wait_for_predecessor));
     if (not storage and storage.error() == std::errc::device_or_resource_busy)
         return std::unexpected(fmt::format("another server has persistent handles of {}: {}", share.path,
                                            storage.error().message()));

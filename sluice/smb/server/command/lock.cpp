@@ -119,10 +119,10 @@ void count_locks(const file_section& held, open& of) noexcept {
 class lock_wait {
 public:
     lock_wait(const file_section& held, request& r, std::shared_ptr<open> of,
-              const wire::lock_element& element)
+              const wire::lock_element& element, const byte_range_locks::sequence& numbered)
         : of_(std::move(of)),
           granted_(r.loop()),
-          place_{.wanted = wanted_by(*of_, element), .granted = &granted_} {
+          place_{.wanted = wanted_by(*of_, element), .granted = &granted_, .numbered = numbered} {
         of_->file->locks(held).enqueue(place_);
     }
     lock_wait(const lock_wait&) = delete;
@@ -163,8 +163,9 @@ private:
 
 // The section of a LOCK in its file. Returns PENDING if the request has to wait, with `waits`.
 [[nodiscard]] nt_status lock(const file_section& held, request& r, const std::shared_ptr<open>& of,
-                             const wire::lock_list& elements, decided_breaks& breaks,
-                             std::optional<lock_wait>& waits, std::optional<limit>& exceeded) {
+                             const wire::lock_list& elements, const byte_range_locks::sequence& numbered,
+                             decided_breaks& breaks, std::optional<lock_wait>& waits,
+                             std::optional<limit>& exceeded) {
     if (const nt_status refused = check_wanted(held, *of, elements, exceeded); refused != nt_status::success)
         return refused;
     end_read_caching(held, r.host(), *of->file, of.get(), breaks);
@@ -174,7 +175,7 @@ private:
     const bool has_to_wait =
         not is_granted and not wire::has(elements[0].flags, lock_flags::fail_immediately);
     if (has_to_wait) {
-        waits.emplace(held, r, of, elements[0]);
+        waits.emplace(held, r, of, elements[0], numbered);
         return nt_status::pending;
     }
     count_locks(held, *of);
@@ -210,8 +211,11 @@ io::task<nt_status> serve_lock(request& r) {
         } else if (not is_counted or
                    not place.lock_requests.is_repeated(args->sequence_index, args->sequence_number)) {
             const bool unlocks = wire::has(args->elements[0].flags, lock_flags::unlock);
+            const byte_range_locks::sequence numbered{.in = is_counted ? &place.lock_requests : nullptr,
+                                                      .index = args->sequence_index,
+                                                      .number = args->sequence_number};
             status = unlocks ? unlock(held, *of, args->elements)
-                             : lock(held, r, of, args->elements, breaks, waits, exceeded);
+                             : lock(held, r, of, args->elements, numbered, breaks, waits, exceeded);
             if (status == nt_status::success and is_counted)
                 place.lock_requests.record(args->sequence_index, args->sequence_number);
             // Also if it has failed: the number of an earlier one may be forgotten.
@@ -227,11 +231,6 @@ io::task<nt_status> serve_lock(request& r) {
         io::task<nt_status> waiting = waits->wait(r);
         status = co_await std::move(waiting);
         waits.reset();
-        if (status == nt_status::success and is_counted) {
-            const file_section held(*of->file);
-            of->in_file(held).lock_requests.record(args->sequence_index, args->sequence_number);
-            record_state(held, *of);
-        }
     }
     if (status != nt_status::success) co_return status;
     byte_writer* const body = r.begin_reply(8);

@@ -243,6 +243,8 @@ void byte_range_locks::serve_waiters(const sync::byte_range& freed) noexcept {
         ENSURE(count != 0, "a lock that waits is counted for its open");
         --count;
         waiting->is_held = true;
+        // A client that does not get the reply repeats the request, which must find this.
+        if (const sequence& of = waiting->numbered; of.in != nullptr) of.in->record(of.index, of.number);
         if (notes_late_grants_) late_grants_.push_back(waiting->wanted.owner);
         waiting->granted->set(wire::nt_status::success);
         return true;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sluice/smb/server/core/one_shot_event.hpp"
+#include "sluice/smb/server/file/lock_sequences.hpp"
 #include "sluice/smb/server/file/peer_servers.hpp"
 #include "sluice/smb/server/report/snapshot.hpp"
 #include "sluice/smb/wire/nt_status.hpp"
@@ -51,10 +52,18 @@ public:
         range where;
         bool is_exclusive;
     };
+    /// The LockSequenceIndex and LockSequenceNumber of a LOCK, and where they are recorded with the
+    /// grant; the default: nowhere.
+    struct sequence {
+        lock_sequences* in = nullptr;
+        std::uint32_t index = 0;
+        std::uint8_t number = 0;
+    };
     /// A lock that a request waits for. Lives in that request.
     struct waiter {
         lock wanted;
         one_shot_event<wire::nt_status>* granted;
+        sequence numbered{};
         bool is_held = false;  // it has been granted, whatever else has set the event
     };
 

@@ -88,6 +88,19 @@ TEST_F(byte_range_locks_test, waiters_are_granted_in_order_unless_they_conflict)
     EXPECT_EQ(locks.held_by(b), 2U);
 }
 
+TEST_F(byte_range_locks_test, a_waiter_is_recorded_with_its_grant) {
+    ASSERT_TRUE(exclusive(a, {0, 10}));
+    one_shot_event<nt_status> granted(*loop);
+    lock_sequences requests;
+    byte_range_locks::waiter waiting{.wanted = {&b, {0, 10}, true},
+                                     .granted = &granted,
+                                     .numbered = {.in = &requests, .index = 1, .number = 5}};
+    locks.enqueue(waiting);
+    EXPECT_FALSE(requests.is_repeated(1, 5));
+    ASSERT_TRUE(locks.unlock(a, {0, 10}));
+    EXPECT_TRUE(requests.is_repeated(1, 5)) << "before its reply, which may be lost";
+}
+
 TEST_F(byte_range_locks_test, a_waiter_does_not_conflict_with_others) {
     open c;
     ASSERT_TRUE(exclusive(a, {0, 1}));

@@ -25,7 +25,10 @@ struct persistence {
     std::string domain;
     std::string share;
     std::string path;
-    std::string other_path;  // during a rename: the new one
+    /// A second name that the file may have: during a rename the new one, and after a restart that
+    /// was in the middle of one, the other one, by which the client may still know the file.
+    std::string other_path;
+    bool is_closed = false;  // by its client; the file is removed
     std::string stream;
     std::array<recorded_lock, handle_record::locks_max> locks{};
 };

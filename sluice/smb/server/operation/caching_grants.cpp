@@ -115,13 +115,12 @@ void grant_lease(const file_section& held, request& r, open& fresh, const wire::
     const others rest = others_than(held, fresh, known.get(), cache_of(r, args));
     lease_state state = grantable(held, fresh, rest, requested, action);
     if (rest.have_oplocks) state = without(state, lease_state::handle);
-    if (known == nullptr)
-        known = make_lease(r, fresh, asked, state);
-    else if (not known->parked)
-        raise(held, *known, sensible(requested), state);
+    const bool is_new = known == nullptr;
+    if (is_new) known = make_lease(r, fresh, asked, state);
     if (known == nullptr) return;
     if (asked.v2 and wire::has(asked.flags, wire::lease_flags::parent_key_set))
         known->parent_key = asked.v2->parent_key;
+    if (not is_new and not known->parked) raise(held, *known, sensible(requested), state);
     ENSURE(not known->is_oplock() and known->who().key == asked.key, "a key names a lease");
     known->opens.push_back(&fresh);
     fresh.in_file(held).lease = std::move(known);

@@ -38,6 +38,7 @@ namespace {
 
 // Leases are bound to a client and a name, oplocks to nothing but the open.
 [[nodiscard]] nt_status check_lease(const request& r, const wire::create_args& args, open& one) noexcept {
+    std::string other_path;
     {
         const file_section held(*one.file);
         const lease* const its = one.in_file(held).lease.get();
@@ -46,11 +47,14 @@ namespace {
         if (not has_lease) return nt_status::success;
         const lease::identity named{.client = r.connection().agreed.client, .key = args.contexts.lease->key};
         if (its->who() != named) return nt_status::object_name_not_found;
+        if (const persistence* const of = one.in_file(held).persistent.get()) other_path = of->other_path;
     }
     const auto name = parse_file_name(args.name);
-    if (not name or not equal_ignoring_case(name->path, one.node->path()))
-        return nt_status::invalid_parameter;
-    return nt_status::success;
+    if (not name) return nt_status::invalid_parameter;
+    // The client may not have got the reply to its rename before the server was killed.
+    const bool is_its_name = equal_ignoring_case(name->path, one.node->path()) or
+                             (not other_path.empty() and equal_ignoring_case(name->path, other_path));
+    return is_its_name ? nt_status::success : nt_status::invalid_parameter;
 }
 
 // An anonymous client may be the previous one or any other.

@@ -12,6 +12,7 @@
 #include "sluice/smb/server/net/own_change.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
+#include "sluice/smb/server/operation/persistent_opens.hpp"
 #include "sluice/vfs/node_names.hpp"
 
 namespace sluice::smb::server {
@@ -97,6 +98,7 @@ public:
         const file_section held(*file_);
         removers by = file_->take_removers(held);
         if (file_->protocol(held).phase() != delete_phase::removing) unused = std::exchange(by, {});
+        forget_removers(held, unused);
         is_of_closes_ =
             std::ranges::all_of(by, [&](const auto& one) { return one->in_file(held).deletes_on_close; });
         return by;
@@ -121,6 +123,8 @@ public:
         ENSURE(not is_removed or file_->protocol(held).phase() == delete_phase::removing,
                "a file that was removed was being removed");
         if (is_removed) host_.files.forget(held, *file_);
+        // Before another file can have its name and number.
+        forget_removers(held, by);
         file_->protocol(held).end_removal(right_, is_removed);
         alone_.reset();
     }

@@ -91,6 +91,8 @@ void forget(server_context& host, open& one, leftover& left) noexcept {
         } else {
             place.writes_ended = writes_ended;
             one.file->protocol(held).end(place.entry);
+            // The reply to a LOGOFF does not wait for the writes.
+            if (not place.deletes_on_close) forget_record(held, one);
         }
     }
     if (left.has_left) forget(host, one, left);

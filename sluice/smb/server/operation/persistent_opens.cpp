@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
@@ -70,6 +69,12 @@ void update(const file_section& held, open& one, persistence& of) noexcept {
     to.locks = std::span(of.locks).first(count);
 }
 
+// A rename that has begun does not know the record, which would have the old name then.
+[[nodiscard]] bool has_certain_name(const file_section& held, open& one) noexcept {
+    const open_protocol& protocol = one.file->protocol(held);
+    return not protocol.is_marked() and protocol.phase() != delete_phase::removed;
+}
+
 [[nodiscard]] quota_hold take_quota(const request& r) noexcept {
     return r.host().quotas.take(r.session->admitted.client, limit::persistent_opens);
 }
@@ -82,6 +87,7 @@ void describe_for_record(const open& one, const durability& how, persistence& ma
     made.domain = how.owner_domain;
     made.share = one.through->configuration().name;
     made.path = one.node->path();
+    made.other_path.clear();
     made.stream = one.node->stream_name();
     handle_record& to = made.record;
     to.open_number = one.id.persistent_part.value();
@@ -135,7 +141,10 @@ bool grant_persistence(const request& r, open& fresh, const wire::create_args& a
         // A request that guesses the ID may have locked more.
         const bool has_room =
             fresh.file->locks(held).claims_of(fresh) <= limits::locks_per_persistent_open_max;
-        if (place.is_ending or not has_room) return false;
+        if (place.is_ending or not has_room or not has_certain_name(held, fresh)) return false;
+        made->path = fresh.node->path();
+        // The root has no name by which its stream is found again.
+        if (made->path.empty()) return false;
         update(held, fresh, *made);
         if (not made->slot.store(made->record)) return false;
         place.persistent = std::move(made);
@@ -181,6 +190,21 @@ bool is_in_grace(const file_section& held, file_state& file) noexcept {
     return std::ranges::any_of(file.opens(held), &open::is_in_grace);
 }
 
+bool has_stream_in_grace(const file_section& held, server_context& host, file_state& file) noexcept {
+    if (not host.has_persistent_opens()) return false;
+    ENSURE(held.is_of(file), "a file is used in a section of its own");
+    return std::ranges::any_of(host.files.streams_of(file.key(held)),
+                               [&](const auto& each) { return is_in_grace(held, *each); });
+}
+
+bool has_persistent_opens(const file_section& held, server_context& host, file_state& file) noexcept {
+    if (not host.has_persistent_opens()) return false;
+    if (file.persistent_opens(held) != 0) return true;
+    ENSURE(held.is_of(file), "a file is used in a section of its own");
+    return std::ranges::any_of(host.files.streams_of(file.key(held)),
+                               [&](const auto& each) { return each->persistent_opens(held) != 0; });
+}
+
 bool is_of_absent_client(const file_section& held, const lease& of) noexcept {
     if (of.file->persistent_opens(held) == 0) return false;
     return std::ranges::none_of(of.opens, &open::has_session) and
@@ -195,50 +219,6 @@ void end_break_of_absent_client(const file_section& held, server_context& host, 
     record_lease(held, of);
     ENSURE(not of.is_breaking() and not of.time_limit, "a break of an absent client is over");
     of.file->wake_caching_waiters(held);
-}
-
-namespace {
-
-// The opens of the file by the name that `by` has, those of its streams among them.
-template <class Change>
-void for_each_record_of_name(server_context& host, open& by, Change change) noexcept {
-    const std::shared_ptr<file_state> file = by.file->base != nullptr ? by.file->base : by.file;
-    ENSURE(file->base == nullptr, "the file of a stream is not a stream");
-    const file_section held(*file);
-    const auto visit = [&](file_state& each) {
-        if (each.persistent_opens(held) == 0) return;
-        for (open* const one : each.opens(held))
-            if (persistence* const its = one->in_file(held).persistent.get())
-                if (change(*its)) record_state(held, *one);
-    };
-    visit(*file);
-    for (const std::shared_ptr<file_state>& stream : host.files.streams_of(file->key(held)))
-        visit(*stream);
-}
-
-}  // namespace
-
-bool begin_rename(server_context& host, open& by, std::string_view target) noexcept {
-    if (not host.has_persistent_opens() or by.is_directory()) return true;
-    const std::string source = by.node->path();
-    bool fits = true;
-    for_each_record_of_name(host, by, [&](persistence& its) {
-        if (not equal_ignoring_case(its.path, source)) return false;
-        fits = target.size() <= handle_record::path_bytes_max;
-        if (fits) its.other_path = target;
-        return fits;
-    });
-    return fits;
-}
-
-void end_rename(server_context& host, open& by, bool has_succeeded) noexcept {
-    if (not host.has_persistent_opens() or by.is_directory()) return;
-    for_each_record_of_name(host, by, [&](persistence& its) {
-        if (its.other_path.empty()) return false;
-        if (has_succeeded) its.path = std::move(its.other_path);
-        its.other_path.clear();
-        return true;
-    });
 }
 
 void forget_attempts(server_context& host) noexcept {
@@ -256,36 +236,72 @@ void end_awaiting(server_context& host, open& one) noexcept {
     if (before == 1) forget_attempts(host);
 }
 
+namespace {
+
+// Opens without a record that delete the file end with this process, without the removal. The next
+// process removes it with the last of the recorded ones.
+void record_removal(const file_section& held, open& one) noexcept {
+    const auto deletes = [&](open* const other) {
+        const open_in_file& place = other->in_file(held);
+        return place.deletes_on_close and place.persistent == nullptr;
+    };
+    if (one.in_file(held).persistent == nullptr or not std::ranges::any_of(one.file->opens(held), deletes))
+        return;
+    one.file->set_delete_pending(held, one.shared_from_this());
+    record_states(held, *one.file);
+}
+
+void drop_removal(const file_section& held, open& one, std::vector<std::shared_ptr<open>>& unused) noexcept {
+    if (one.in_file(held).persistent == nullptr) return;
+    ENSURE(unused.empty(), "the opens of one file are released at a time");
+    if (one.file->is_delete_pending(held)) unused = one.file->clear_delete_pending(held);
+    for (open* const other : one.file->opens(held))
+        other->in_file(held).deletes_on_close = false;
+}
+
+}  // namespace
+
 void leave_persistent_opens(server_context& host) noexcept {
     forget_attempts(host);
+    std::vector<std::shared_ptr<open>> persistent;
+    for (const std::shared_ptr<open>& one : host.opens.all())
+        if (one->is_persistent() and one->file != nullptr) persistent.push_back(one);
+    for (const std::shared_ptr<open>& one : persistent) {
+        const file_section held(*one->file);
+        record_removal(held, *one);
+    }
     const share_list::snapshot shares = host.shares.current();
     for (const std::shared_ptr<share>& each : *shares)
         if (each->configuration().journal != nullptr) each->configuration().journal->freeze();
-    for (const std::shared_ptr<open>& one : host.opens.all()) {
-        if (not one->is_persistent() or one->file == nullptr) continue;
+    // Those of shares that a reload has removed, too.
+    for (const std::shared_ptr<open>& one : persistent)
+        one->through->configuration().journal->freeze();
+    for (const std::shared_ptr<open>& one : persistent) {
         std::vector<std::shared_ptr<open>> unused;  // released after the section
         const file_section held(*one->file);
-        open_in_file& place = one->in_file(held);
-        if (place.persistent == nullptr) continue;
-        if (one->file->is_delete_pending(held)) unused = one->file->clear_delete_pending(held);
-        for (open* const other : one->file->opens(held))
-            other->in_file(held).deletes_on_close = false;
+        drop_removal(held, *one, unused);
     }
 }
 
 void forget_record(const file_section& held, open& one) noexcept {
     open_in_file& place = one.in_file(held);
-    if (place.persistent == nullptr) return;
+    if (place.persistent == nullptr or place.persistent->is_closed) return;
     ENSURE(one.file->persistent_opens(held) != 0, "a persistent open is counted in its file");
     --one.file->persistent_opens(held);
     // This open removes the file, and a server that restores the record does so instead. The remover
     // goes after the removal, and its record with it.
     const auto& removers = one.file->removers(held);
     const bool removes = std::ranges::any_of(removers, [&](const auto& each) { return each.get() == &one; });
-    if (removes)
-        record_state(held, one);
-    else
-        place.persistent.reset();
+    if (not removes) return place.persistent.reset();
+    place.persistent->is_closed = true;
+    record_state(held, one);
+}
+
+void forget_removers(const file_section& held, std::span<const std::shared_ptr<open>> removers) noexcept {
+    for (const std::shared_ptr<open>& each : removers) {
+        open_in_file& place = each->in_file(held);
+        if (place.persistent != nullptr and place.persistent->is_closed) place.persistent.reset();
+    }
 }
 
 }  // namespace sluice::smb::server

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <memory>
+#include <span>
+
 #include "sluice/smb/server/net/request.hpp"
 #include "sluice/smb/wire/create/create.hpp"
 
@@ -34,6 +37,14 @@ void record_late_grants(const file_section& held, file_state& file) noexcept;
 /// succeeds, whatever the share modes say, except those that return that open, or take it over
 /// ([MS-SMB2] 3.3.5.9). Complexity: linear in the opens, if any is persistent.
 [[nodiscard]] bool is_in_grace(const file_section& held, file_state& file) noexcept;
+/// Returns the same of the file's streams, which a CREATE removes that overwrites the file, and the
+/// removal of the file. Complexity: linear in the streams and their opens.
+[[nodiscard]] bool has_stream_in_grace(const file_section& held, server_context& host,
+                                       file_state& file) noexcept;
+/// Returns whether an open of the file, or of a stream of it, is persistent: then no other file
+/// takes its name. Complexity: linear in the streams.
+[[nodiscard]] bool has_persistent_opens(const file_section& held, server_context& host,
+                                        file_state& file) noexcept;
 /// Returns whether no client can answer a break of the lease, and an open of it is persistent.
 [[nodiscard]] bool is_of_absent_client(const file_section& held, const lease& of) noexcept;
 /// The client of the lease is away: ends the break that it has not answered. Wakes its waiters.
@@ -45,17 +56,14 @@ void end_awaiting(server_context& host, open& one) noexcept;
 /// The restoration of the records has not ended the server.
 void forget_attempts(server_context& host) noexcept;
 
-/// A file is about to get another name: the records have both until end_rename(). The kill of the
-/// process in between leaves it open which one the file has.
-/// Returns false, and changes nothing, if the name is too long for the records.
-[[nodiscard]] bool begin_rename(server_context& host, open& by, std::string_view target) noexcept;
-void end_rename(server_context& host, open& by, bool has_succeeded) noexcept;
-
 /// Before the server ends: the present records stay, and no file that one of them is about is
 /// removed with the opens that now end.
 void leave_persistent_opens(server_context& host) noexcept;
 
 /// The open leaves its file: its record is cleared, or, if it removes the file, after that.
 void forget_record(const file_section& held, open& one) noexcept;
+/// The removal of the file has ended, or will not happen: the records of the opens that have asked
+/// for it, and that their clients have closed, are cleared.
+void forget_removers(const file_section& held, std::span<const std::shared_ptr<open>> removers) noexcept;
 
 }  // namespace sluice::smb::server

@@ -19,6 +19,7 @@
 #include "sluice/smb/server/operation/create_round.hpp"
 #include "sluice/smb/server/operation/past_files.hpp"
 #include "sluice/smb/server/operation/persistent_opens.hpp"
+#include "sluice/smb/server/operation/persistent_renames.hpp"
 #include "sluice/smb/server/operation/rename_marks.hpp"
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_names.hpp"
@@ -387,10 +388,10 @@ private:
         time_preserver times(*one_, {.changed = is_deferred or is_kept});
         own_change seen(r_.host());
         const bool moves = not wish_.makes_link;
-        if (moves and not begin_rename(r_.host(), *one_, target_.path))
-            co_return fail(nt_status::insufficient_resources);
+        if (moves) status_ = begin_rename(r_.host(), *one_, target_.path);
+        if (moves and status_ != nt_status::success) co_return step::failed;
         status_ = co_await r_.call(domain, [&] { return carry_out(times, seen); });
-        if (moves) end_rename(r_.host(), *one_, status_ == nt_status::success);
+        if (moves) end_rename(r_.host(), *one_);
         times.record(is_deferred ? one_.get() : nullptr);
         const bool has_replaced = replaces and status_ == nt_status::success;
         if (has_replaced) round.names().count_removal();
@@ -435,6 +436,7 @@ private:
 
     [[nodiscard]] nt_status check_opens(const std::shared_ptr<file_state>& target) const {
         if (one_->has_ended()) return nt_status::file_closed;
+        if (target != nullptr and is_kept_by_name(*target)) return nt_status::access_denied;
         if (found_.taken) {
             name_taken now = *found_.taken;
             now.is_open = target != nullptr and has_opens(*target);
@@ -445,6 +447,12 @@ private:
         const bool is_open_beneath =
             std::ranges::any_of(beneath_, [](const auto& each) { return has_opens(*each); });
         return is_open_beneath ? nt_status::access_denied : nt_status::success;
+    }
+
+    // A persistent open is restored by the name of its file: not even POSIX semantics replace that.
+    [[nodiscard]] bool is_kept_by_name(file_state& target) const noexcept {
+        const file_section held(target);
+        return has_persistent_opens(held, r_.host(), target);
     }
 
     /// Until the end of the round, no other server has the replaced file open.

@@ -212,6 +212,8 @@ cause restoration::restore_one(recovered& from) {
         auto made = std::make_unique<persistence>(std::move(from.slot));
         made->counted = std::move(counted);
         describe_for_record(*fresh, how, *made);
+        if (not of.other_path.empty())
+            made->other_path = equal_ignoring_case(made->path, of.path) ? of.other_path : of.path;
         const file_section held(*fresh->file);
         open_in_file& place = fresh->in_file(held);
         place.lock_requests.restore(of.lock_sequences);

@@ -149,6 +149,7 @@ private:
         place.deletes_on_close = false;
     else
         unused = one.file->clear_delete_pending(held);
+    forget_removers(held, unused);
     record_states(held, *one.file);
     return nt_status::success;
 }

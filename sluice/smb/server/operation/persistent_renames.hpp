@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string_view>
+
+#include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/open/open.hpp"
+
+namespace sluice::smb::server {
+
+/// A file is about to get another name: the records of its persistent opens have both until
+/// end_rename(), because a kill of the process in between leaves it open which one the file has.
+/// The file is marked (rename_marks.hpp), so that no open becomes persistent meanwhile.
+/// Returns SUCCESS; or, with nothing changed, INSUFFICIENT_RESOURCES if the name is too long for
+/// the records, or ACCESS_DENIED if one is in the journal of another directory, where the name
+/// means nothing.
+[[nodiscard]] wire::nt_status begin_rename(server_context& host, open& by, std::string_view target) noexcept;
+/// The rename has succeeded, or failed.
+void end_rename(server_context& host, open& by) noexcept;
+
+}  // namespace sluice::smb::server
