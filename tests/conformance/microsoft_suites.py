@@ -20,12 +20,15 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 LEDGERS = {"MS-SMB2": HERE / "microsoft-smb2.txt", "MS-FSA": HERE / "microsoft-fsa.txt"}
-# What the suites expect of a server: an administrator may read and change audit lists, files have short names, and messages are
-# compressed.
-SERVER_OPTIONS = "--auditor administrator --short-names on --compression on"
+# What the suites expect of a server: an administrator may read and change audit lists, files have short names, messages are
+# compressed, and handles are persistent.
+SERVER_OPTIONS = "--auditor administrator --short-names on --compression on --continuous-availability on"
+# The state of persistent handles must be in memory.
+MEMORY = "/dev/shm"
 # Their properties that state what the server supports. The others have the values of the runner.
 PROPERTIES = ("SupportedCompressionAlgorithms=LZ77;LZ77Huffman;LZNT1;Pattern_V1", "IsChainedCompressionSupported=true",
-              "CompressedFileShare=SMBBasic", "IsDirectoryLeasingSupported=true")
+              "CompressedFileShare=SMBBasic", "IsDirectoryLeasingSupported=true", "IsPersistentHandlesSupported=true",
+              "CAShareName=SMBBasic", "CAShareServerName=10.0.0.1")
 # Topics that take less than a minute each: for both suites, 89 seconds (`time microsoft_suites.py --program PROGRAM --quick`).
 QUICK = {"MS-SMB2": "Name~CreateClose|Name~AppInstance|Name~QueryDir|Name~BVT_SMB2Compression", "MS-FSA": "Name~QueryDirectory|Name~FsCtl"}
 SKIPPED = 77
@@ -46,9 +49,9 @@ def compare(results, ledger):
 
 def run(suite, options):
     """Executes a suite. Returns the outcome and the message of each case."""
-    with tempfile.TemporaryDirectory() as directory:
+    with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory(dir=MEMORY) as state:
         command = [options.runner, suite, "--program", options.program, "--out", directory,
-                   "--server-args", SERVER_OPTIONS]
+                   "--server-args", f"{SERVER_OPTIONS} --state-directory {state}"]
         for each in PROPERTIES:
             command += ["--set", each]
         command += ["--signing"] if options.signing == "required" else []

@@ -8,8 +8,8 @@ using wire::nt_status;
 
 namespace {
 
-// Visits the persistent opens of a file and of its streams, by whatever name. The second name of a
-// record that the rename does not concern does no harm: it leads to the same file.
+// Visits the persistent opens of a file and of its streams, by whatever name. If the rename is of
+// another name of the file, a second name in the record leads to the same file.
 template <class Visit>
 void for_each_record(server_context& host, open& by, Visit visit) noexcept {
     const std::shared_ptr<file_state> file = by.file->base != nullptr ? by.file->base : by.file;
