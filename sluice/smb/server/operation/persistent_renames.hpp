@@ -9,7 +9,7 @@ namespace sluice::smb::server {
 
 /// A file is about to get another name: the records of its persistent opens have both until
 /// end_rename(), because a kill of the process in between leaves it open which one the file has.
-/// The file is marked (rename_marks.hpp), so no open becomes persistent meanwhile.
+/// The file is marked (rename_marks.hpp), so no open becomes persistent until then.
 /// Returns SUCCESS; or, with nothing changed, INSUFFICIENT_RESOURCES if the name is too long for
 /// the records, or ACCESS_DENIED if one is in the journal of another directory, where the name
 /// means nothing.
