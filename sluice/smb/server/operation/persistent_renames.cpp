@@ -8,7 +8,7 @@ using wire::nt_status;
 
 namespace {
 
-// Visits the persistent opens of a file and of its streams, by whatever name. If the rename is of
+// Visits the persistent opens of a file and of its streams, by whatever name. If the rename concerns
 // another name of the file, a second name in the record leads to the same file.
 template <class Visit>
 void for_each_record(server_context& host, open& by, Visit visit) noexcept {
