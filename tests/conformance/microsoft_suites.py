@@ -14,21 +14,29 @@ import argparse
 import json
 import os
 import pathlib
+import shlex
 import subprocess
 import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 LEDGERS = {"MS-SMB2": HERE / "microsoft-smb2.txt", "MS-FSA": HERE / "microsoft-fsa.txt"}
-# What the suites expect of a server: an administrator may read and change audit lists, files have short names, messages are
-# compressed, and handles are persistent.
-SERVER_OPTIONS = "--auditor administrator --short-names on --compression on --continuous-availability on"
+# What the suites expect of a server: an administrator may read and change audit lists, files have short names, and messages are
+# compressed.
+SERVER_OPTIONS = "--auditor administrator --short-names on --compression on"
+# One share has persistent handles, and the others have none. The runner writes a configuration without that, so it starts this
+# program, which adds it.
+AVAILABLE_SHARE = "FileShare"
+STARTER = """#!/bin/sh
+sed -i '/^name = "{share}"$/a continuous-availability = "on"' "$3"
+exec {program} "$@"
+"""
 # The state of persistent handles must be in memory.
 MEMORY = "/dev/shm"
 # Their properties that state what the server supports. The others have the values of the runner.
 PROPERTIES = ("SupportedCompressionAlgorithms=LZ77;LZ77Huffman;LZNT1;Pattern_V1", "IsChainedCompressionSupported=true",
               "CompressedFileShare=SMBBasic", "IsDirectoryLeasingSupported=true", "IsPersistentHandlesSupported=true",
-              "CAShareName=SMBBasic", "CAShareServerName=10.0.0.1")
+              f"CAShareName={AVAILABLE_SHARE}", "CAShareServerName=10.0.0.1")
 # Topics that take less than a minute each: for both suites, 89 seconds (`time microsoft_suites.py --program PROGRAM --quick`).
 QUICK = {"MS-SMB2": "Name~CreateClose|Name~AppInstance|Name~QueryDir|Name~BVT_SMB2Compression", "MS-FSA": "Name~QueryDirectory|Name~FsCtl"}
 SKIPPED = 77
@@ -50,7 +58,10 @@ def compare(results, ledger):
 def run(suite, options):
     """Executes a suite. Returns the outcome and the message of each case."""
     with tempfile.TemporaryDirectory() as directory, tempfile.TemporaryDirectory(dir=MEMORY) as state:
-        command = [options.runner, suite, "--program", options.program, "--out", directory,
+        starter = pathlib.Path(directory) / "starter"
+        starter.write_text(STARTER.format(share=AVAILABLE_SHARE, program=shlex.quote(str(pathlib.Path(options.program).resolve()))))
+        starter.chmod(0o700)
+        command = [options.runner, suite, "--program", str(starter), "--out", directory,
                    "--server-args", f"{SERVER_OPTIONS} --state-directory {state}"]
         for each in PROPERTIES:
             command += ["--set", each]
