@@ -20,12 +20,6 @@ using verdict = open_protocol::verdict;
 
 namespace {
 
-// The options that FileModeInformation reports ([MS-FSCC] 2.4).
-constexpr create_options shown_as_mode =
-    create_options::write_through | create_options::sequential_only |
-    create_options::no_intermediate_buffering | create_options::synchronous_io_alert |
-    create_options::synchronous_io_nonalert | create_options::delete_on_close;
-
 [[nodiscard]] bool has_no_entries(file_state& file) noexcept {
     const file_section held(file);
     return file.protocol(held).entries().empty();

@@ -241,23 +241,23 @@ void end_rename(server_context& host, open& by, bool has_succeeded) noexcept {
     });
 }
 
-void forget_attempts(server_context& host) noexcept {
-    const share_list::snapshot shares = host.shares.current();
-    for (const std::shared_ptr<share>& each : *shares)
-        if (const auto& journal = each->configuration().journal; journal != nullptr)
-            journal->forget_attempts();
-}
-
 void end_awaiting(server_context& host, open& one) noexcept {
     // relaxed: the sections of the file order the reconnect.
     if (not one.is_awaited.exchange(false, std::memory_order_relaxed)) return;
     const std::size_t before = host.awaited_opens.fetch_sub(1, std::memory_order_relaxed);
     ENSURE(before != 0, "an open that is awaited is counted");
-    if (before == 1) forget_attempts(host);
+}
+
+void record_reconnect(open& one) noexcept {
+    if (one.file == nullptr) return;
+    const file_section held(*one.file);
+    persistence* const its = one.in_file(held).persistent.get();
+    if (its == nullptr or its->record.waits_until.count() == 0) return;
+    its->record.waits_until = {};
+    record_state(held, one);
 }
 
 void leave_persistent_opens(server_context& host) noexcept {
-    forget_attempts(host);
     const share_list::snapshot shares = host.shares.current();
     for (const std::shared_ptr<share>& each : *shares)
         if (each->configuration().journal != nullptr) each->configuration().journal->freeze();
