@@ -52,14 +52,14 @@ using journal_result = std::expected<std::shared_ptr<smb::server::handle_journal
 }
 
 [[nodiscard]] journal_result open_journal(const std::string& directory, const share_options& share,
-                                          const share_root& root) {
+                                          const share_root& root, deadline within) {
     const auto boot = smb::server::present_boot();
     if (not boot) return std::unexpected(boot.error().message());
     const smb::server::journal_identity identity{
         .boot = *boot, .device = root.device, .inode = root.inode, .born = birth_of(share.path)};
     const auto process = static_cast<std::uint32_t>(::getpid());
     auto storage = smb::server::open_journal_file({.directory = directory, .user_id = ::geteuid()}, identity,
-                                                  deadline(wait_for_predecessor));
+                                                  within);
     if (not storage and storage.error() == std::errc::device_or_resource_busy)
         return std::unexpected(fmt::format("another server has persistent handles of {}: {}", share.path,
                                            storage.error().message()));
@@ -78,6 +78,7 @@ bool is_continuously_available(const serve_options& options, const share_options
 
 std::expected<share_journals, std::string> share_journals::open(const serve_options& options) {
     share_journals all;
+    const deadline within(deadline::steady_clock::now() + wait_for_predecessor);  // for all roots
     for (const share_options& share : options.shares) {
         if (not is_continuously_available(options, share)) continue;
         const auto refuse = [&](const std::string& why) {
@@ -91,7 +92,7 @@ std::expected<share_journals, std::string> share_journals::open(const serve_opti
         if (not root or not root->is_directory) continue;  // opening the share reports it
         const root_key key{root->device, root->inode};
         if (all.journals_.contains(key)) continue;
-        auto journal = open_journal(*directory, share, *root);
+        auto journal = open_journal(*directory, share, *root, within);
         if (not journal) return refuse(journal.error());
         all.journals_.emplace(key, *std::move(journal));
     }

@@ -236,15 +236,21 @@ void byte_range_locks::serve_waiters(const sync::byte_range& freed) noexcept {
     std::erase_if(waiters_, [&](waiter* waiting) {
         // A cancelled waiter has not called forget() yet; a lock granted to it would have no owner.
         if (waiting->granted->is_set()) return false;
+        const sequence& numbered = waiting->numbered;
+        // The client has repeated a request that waited, and the first one has the lock now.
+        const bool is_repeated =
+            numbered.in != nullptr and numbered.in->has(numbered.index, numbered.number);
         const sync::lock_args wanted = args_of(waiting->wanted);
-        if (not wanted.where.overlaps(freed) or ranges_.first_conflict(wanted)) return false;
-        if (not try_lock(waiting->wanted)) return false;
+        if (not is_repeated) {
+            if (not wanted.where.overlaps(freed) or ranges_.first_conflict(wanted)) return false;
+            if (not try_lock(waiting->wanted)) return false;
+        }
         std::size_t& count = opens_[waiting->wanted.owner].waiting;
         ENSURE(count != 0, "a lock that waits is counted for its open");
         --count;
         waiting->is_held = true;
         // A client that does not get the reply repeats the request, which must find this.
-        if (const sequence& of = waiting->numbered; of.in != nullptr) of.in->record(of.index, of.number);
+        if (numbered.in != nullptr) numbered.in->record(numbered.index, numbered.number);
         if (notes_late_grants_) late_grants_.push_back(waiting->wanted.owner);
         waiting->granted->set(wire::nt_status::success);
         return true;

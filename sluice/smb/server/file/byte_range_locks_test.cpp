@@ -101,6 +101,25 @@ TEST_F(byte_range_locks_test, a_waiter_is_recorded_with_its_grant) {
     EXPECT_TRUE(requests.is_repeated(1, 5)) << "before its reply, which may be lost";
 }
 
+TEST_F(byte_range_locks_test, a_waiter_that_repeats_another_is_granted_with_it) {
+    ASSERT_TRUE(exclusive(a, {0, 10}));
+    one_shot_event<nt_status> first(*loop);
+    one_shot_event<nt_status> again(*loop);
+    lock_sequences requests;
+    const byte_range_locks::sequence numbered{.in = &requests, .index = 1, .number = 5};
+    byte_range_locks::waiter waiting{
+        .wanted = {&b, {0, 10}, true}, .granted = &first, .numbered = numbered};
+    byte_range_locks::waiter repeated{
+        .wanted = {&b, {0, 10}, true}, .granted = &again, .numbered = numbered};
+    locks.enqueue(waiting);
+    locks.enqueue(repeated);
+    ASSERT_TRUE(locks.unlock(a, {0, 10}));
+    EXPECT_TRUE(first.is_set());
+    EXPECT_TRUE(again.is_set()) << "it would wait for its own lock";
+    EXPECT_EQ(locks.held_by(b), 1U);
+    EXPECT_EQ(locks.claims_of(b), 1U);
+}
+
 TEST_F(byte_range_locks_test, a_waiter_does_not_conflict_with_others) {
     open c;
     ASSERT_TRUE(exclusive(a, {0, 1}));

@@ -280,8 +280,16 @@ std::vector<std::shared_ptr<file_state>> file_table::streams_of(const vfs::file_
     return open;
 }
 
+std::vector<std::shared_ptr<file_state>> file_table::streams_of(const file_section& held,
+                                                                const file_state& file) const {
+    ENSURE(held.is_of(file), "the streams of a file are in its section");
+    std::vector<std::shared_ptr<file_state>> open = streams_of(file.key(held));
+    std::erase_if(open, [&](const auto& each) { return not held.is_of(*each); });
+    return open;
+}
+
 bool file_table::has_open_streams(const file_section& held, file_state& file) const noexcept {
-    return std::ranges::any_of(streams_of(file.key(held)),
+    return std::ranges::any_of(streams_of(held, file),
                                [&](const auto& each) { return not each->opens(held).empty(); });
 }
 

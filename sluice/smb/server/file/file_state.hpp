@@ -274,6 +274,11 @@ public:
     /// Returns the open named streams of a file; `file` is the key of the file itself.
     /// Allocates: the list.
     [[nodiscard]] std::vector<std::shared_ptr<file_state>> streams_of(const vfs::file_key& file) const;
+    /// Returns those that are in the section of this state of the file. After the removal of one of
+    /// several names, or of the file before this one with its number, some may belong to a state
+    /// that is forgotten. Allocates: the list.
+    [[nodiscard]] std::vector<std::shared_ptr<file_state>> streams_of(const file_section& held,
+                                                                      const file_state& file) const;
     /// Returns whether any stream of `file` has opens. In a section of that file.
     [[nodiscard]] bool has_open_streams(const file_section& held, file_state& file) const noexcept;
     /// Changes the key of a stream that was renamed, or of an open file that has become another

@@ -49,6 +49,21 @@ TEST(file_table, state_of_a_stream_holds_that_of_its_file) {
     EXPECT_EQ(stream->base->base, nullptr);
 }
 
+TEST(file_table, does_not_mix_the_streams_of_a_forgotten_state_with_those_of_its_successor) {
+    file_table files;
+    const auto stale = files.of(stream_key(10));
+    const auto before = stale->base;
+    files.forget(file_section(*before), *before);
+    const auto file = files.of(stream_key(0));
+    ASSERT_NE(file, before);
+    const auto stream = files.of(stream_key(11));
+    const file_section held(*file);
+    const auto found = files.streams_of(held, *file);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found.front(), stream);
+    EXPECT_FALSE(files.has_open_streams(held, *file));
+}
+
 TEST(file_table, gives_a_stream_that_takes_a_free_name_again_a_state_of_its_own) {
     file_table files;
     const auto renamed = files.of(stream_key(10));

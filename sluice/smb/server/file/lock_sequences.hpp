@@ -21,6 +21,10 @@ public:
         last = none;
         return false;
     }
+    /// Returns the same, and forgets nothing.
+    [[nodiscard]] bool has(std::uint32_t index, std::uint8_t number) const noexcept {
+        return index != 0 and index <= index_max and last_[index - 1] == number;
+    }
     void record(std::uint32_t index, std::uint8_t number) noexcept {
         if (index != 0 and index <= index_max) last_[index - 1] = number;
     }

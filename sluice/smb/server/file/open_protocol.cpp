@@ -137,6 +137,7 @@ void open_protocol::end_removal(name_right& right, bool is_removed) noexcept {
 
 bool open_protocol::mark(name_right& right) noexcept {
     ++file_.marks_;
+    ++file_.marks_so_far_;
     return file_.queue(right, *this, false);
 }
 
@@ -147,6 +148,7 @@ bool open_protocol::unmark(name_right& right, bool was_replaced) noexcept {
     const bool is_removed = was_replaced and not has_entries;
     ENSURE(right.is_held_ or not was_replaced, "a rename holds its marks");
     if (is_removed) set_phase(delete_phase::removed);
+    file_.was_replaced_ |= was_replaced;
     ENSURE(file_.marks_ != 0, "a mark is counted until it is released");
     --file_.marks_;
     file_.release(right);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "sluice/base/intrusive_list.hpp"
@@ -190,6 +191,12 @@ public:
     /// The entries of all named streams of this file.
     [[nodiscard]] const share_entries& stream_entries() const noexcept { return stream_entries_; }
     [[nodiscard]] bool is_marked() const noexcept { return file_.marks_ != 0; }
+    /// Returns a number that changes with each rename of the file, or onto it. std::nullopt while
+    /// one is in progress or waits, and after one has replaced the file: it may have no name then.
+    [[nodiscard]] std::optional<std::uint32_t> name_version() const noexcept {
+        if (is_marked() or file_.was_replaced_) return std::nullopt;
+        return file_.marks_so_far_;
+    }
     /// Returns whether no right to a name of the file is held or queued: begin_removal()
     /// would be granted at once.
     [[nodiscard]] bool are_names_free() const noexcept {
@@ -223,6 +230,8 @@ private:
     share_entries stream_entries_;
     std::uint32_t directory_changes_ = 0;
     std::uint32_t marks_ = 0;             // held and queued: they block joins
+    std::uint32_t marks_so_far_ = 0;      // may overflow
+    bool was_replaced_ = false;           // by a rename
     directory_check* checker_ = nullptr;  // exactly in the phase `checking`
     name_right* holder_ = nullptr;
     intrusive_list<name_right, &name_right::link_> rights_;  // queued

@@ -60,6 +60,22 @@ protected:
     share_entry second;
 };
 
+TEST_F(open_protocol_test, version_of_the_name_changes_with_a_rename_and_ends_with_a_replacement) {
+    open(first);
+    const auto before = stream.name_version();
+    ASSERT_TRUE(before.has_value());
+    name_right mark(granted);
+    ASSERT_TRUE(file.mark(mark));
+    EXPECT_EQ(stream.name_version(), std::nullopt);
+    (void)file.unmark(mark);
+    EXPECT_NE(stream.name_version(), std::nullopt);
+    EXPECT_NE(stream.name_version(), before);
+    ASSERT_TRUE(file.mark(mark));
+    EXPECT_FALSE(file.unmark(mark, true)) << "it is still open";
+    EXPECT_EQ(stream.name_version(), std::nullopt);
+    (void)file.leave(first);
+}
+
 TEST_F(open_protocol_test, conflict_with_an_open_is_a_sharing_violation) {
     open(first, shared_read);
     EXPECT_EQ(join(second, shared_write), verdict::sharing_violation);

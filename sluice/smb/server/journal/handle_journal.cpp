@@ -74,6 +74,12 @@ std::atomic_ref<Word> word_at(mutable_bytes bytes, std::size_t offset) noexcept 
     return std::atomic_ref<Word>(*reinterpret_cast<Word*>(place->data()));
 }
 
+std::uint32_t attempts_in(mutable_bytes journal) noexcept {
+    const auto header = journal.take<format::header>();
+    ENSURE(header.has_value(), "the storage of an open journal has a header");
+    return header->attempts.value();
+}
+
 void store_attempts(mutable_bytes journal, std::uint32_t attempts) noexcept {
     // relaxed: only a later process reads it.
     word_at<std::uint32_t>(journal, offsetof(format::header, attempts))
@@ -101,22 +107,14 @@ result<std::shared_ptr<handle_journal>> handle_journal::open(std::unique_ptr<jou
 
 result<void> handle_journal::prepare(const journal_identity& identity) noexcept {
     origin_ = examine(identity);
-    std::uint32_t attempts = 0;
-    if (origin_ == journal_origin::continued) {
-        const auto header = storage_->bytes().take<format::header>();
-        ENSURE(header.has_value());
-        attempts = header->attempts.value();
-        if (attempts >= attempts_max) {
-            if (const auto copied = storage_->copy_aside(); not copied) copy_error_ = copied.error();
-            origin_ = journal_origin::set_aside;
-            attempts = 0;
-        }
+    if (origin_ == journal_origin::continued and attempts_in(storage_->bytes()) >= attempts_max) {
+        if (const auto copied = storage_->copy_aside(); not copied) copy_error_ = copied.error();
+        origin_ = journal_origin::set_aside;
     }
     if (origin_ != journal_origin::continued) {
         if (const auto done = storage_->empty(); not done) return done;
         if (const auto done = write_header(identity); not done) return done;
     }
-    store_attempts(storage_->bytes(), attempts + 1);
     word_at<std::uint32_t>(storage_->bytes(), offsetof(format::header, process_id))
         .store(std::bit_cast<std::uint32_t>(le32(settings_.process_id)), std::memory_order_relaxed);
     return {};
@@ -181,6 +179,8 @@ void handle_journal::find_slots() {
 
 std::vector<handle_journal::recovered_handle> handle_journal::take_recovered() {
     std::vector<recovered_handle> all;
+    if (found_.empty()) return all;
+    store_attempts(storage_->bytes(), attempts_in(storage_->bytes()) + 1);
     all.reserve(found_.size());
     for (const place& where : std::exchange(found_, {})) {
         const valid_copy current = current_copy(storage_->bytes(), where.index);
@@ -204,11 +204,8 @@ std::vector<handle_journal::recovered_handle> handle_journal::take_recovered() {
 void handle_journal::begin_service() noexcept {
     phase expected = phase::restoring;
     // relaxed: the threads that end slots have been started, or called, by the caller.
-    (void)phase_.compare_exchange_strong(expected, phase::serving, std::memory_order_relaxed);
-}
-
-void handle_journal::forget_attempts() noexcept {
-    if (not is_frozen()) store_attempts(storage_->bytes(), 0);
+    if (phase_.compare_exchange_strong(expected, phase::serving, std::memory_order_relaxed))
+        store_attempts(storage_->bytes(), 0);
 }
 
 void handle_journal::freeze() noexcept {
@@ -217,6 +214,19 @@ void handle_journal::freeze() noexcept {
 
 bool handle_journal::is_frozen() const noexcept {
     return phase_.load(std::memory_order_relaxed) == phase::frozen;
+}
+
+void handle_journal::freeze_before(std::uint32_t number) noexcept {
+    ENSURE(number != 0, "the number of a change counts from 1");
+    until_frozen_.store(number, std::memory_order_relaxed);
+}
+
+// Returns whether the next change is made.
+bool handle_journal::may_write() noexcept {
+    if (until_frozen_.load(std::memory_order_relaxed) != 0 and
+        until_frozen_.fetch_sub(1, std::memory_order_relaxed) == 1)
+        freeze();
+    return not is_frozen();
 }
 
 std::optional<handle_journal::slot> handle_journal::reserve() noexcept {
@@ -313,7 +323,7 @@ void handle_journal::slot::clear() noexcept {
 
 void handle_journal::slot::write(const handle_record* record) noexcept {
     ENSURE(journal_ != nullptr, "a slot that was moved or kept has no record");
-    if (journal_->is_frozen()) return;
+    if (not journal_->may_write()) return;
     ++place_.generation;
     journal_->write(place_, record);
     has_record_ = record != nullptr;
@@ -325,6 +335,7 @@ void handle_journal::slot::end() noexcept {
     const phase now = journal->phase_.load(std::memory_order_relaxed);
     if (now == phase::frozen or (now == phase::restoring and has_record_)) return;
     if (has_record_) {
+        if (not journal->may_write()) return;
         ++place_.generation;
         journal->write(place_, nullptr);
     }

@@ -56,7 +56,8 @@ class handle_journal : public std::enable_shared_from_this<handle_journal> {
 
 public:
     static constexpr std::uint32_t slots_max = 16'384;
-    /// Restorations that may end without forget_attempts(); then the journal is set aside.
+    /// Processes in a row that may end between take_recovered() and begin_service(); then the
+    /// journal is set aside.
     static constexpr std::uint32_t attempts_max = 3;
 
     class slot;
@@ -67,8 +68,8 @@ public:
         std::uint32_t process_id = 0;             // the server's, for one that is excluded
     };
 
-    /// Opens the journal in `storage`, and counts an attempt. Empties it if its boot, its root or
-    /// its version is another one.
+    /// Opens the journal in `storage`. Empties it if its boot, its root or its version is another
+    /// one, or if too many restorations in a row have ended their process.
     /// Errors: those of `storage`. Allocates: the journal. Blocks: for the file system.
     /// Complexity: linear in the slots.
     [[nodiscard]] static result<std::shared_ptr<handle_journal>> open(
@@ -82,26 +83,32 @@ public:
     handle_journal(token, std::unique_ptr<journal_storage> storage, const options& settings) noexcept;
     ~handle_journal() = default;
 
+    /// Returns the path of the storage, for messages. Allocates: the text.
+    [[nodiscard]] std::string name() const { return storage_->name(); }
     /// Returns the state that open() found.
     [[nodiscard]] journal_origin origin() const noexcept { return origin_; }
     /// Returns why a journal that was set aside has no copy.
     [[nodiscard]] const std::optional<error>& copy_error() const noexcept { return copy_error_; }
 
     /// Returns the records of the earlier process, in the order of their slots; a second call
-    /// returns none. One thread calls it. Allocates: the result. Complexity: linear in them.
+    /// returns none. Counts an attempt to restore them, if there are any: a start that fails before
+    /// says nothing about the records. One thread calls it. Allocates: the result. Complexity: linear in
+    /// them.
     [[nodiscard]] std::vector<recovered_handle> take_recovered();
     /// Returns how many records take_recovered() could not decode; their slots are free again.
     [[nodiscard]] std::uint32_t dropped() const noexcept { return dropped_; }
 
-    /// The records have been restored, or cleared. From now on the end of a slot clears it.
+    /// The records have been restored, cleared or kept. The attempt has succeeded, so that the kill
+    /// of a server that serves clients is not counted, however early it is. From now on the end of
+    /// a slot clears it.
     void begin_service() noexcept;
-    /// The restoration has proved not to end the process: call it when no restored open waits for
-    /// its client any more, a minute after begin_service(), or before an orderly end.
-    void forget_attempts() noexcept;
     /// From now on nothing is stored or cleared: the next process finds the present records.
     /// Threads that store at the same time may still do so.
     void freeze() noexcept;
     [[nodiscard]] bool is_frozen() const noexcept;
+    /// For tests: freezes just before the `number`-th store or clear from now on, 1 for the next
+    /// one, as if the process were killed there. is_frozen() then means that a change was lost.
+    void freeze_before(std::uint32_t number) noexcept;
 
     /// Returns a free slot; std::nullopt if none is left, or the storage is full. Its record is
     /// recovered only after the first store(). The caller holds no mutex of the server (ENSURE in
@@ -131,6 +138,7 @@ private:
     void put_free(const place& returned) noexcept;
     [[nodiscard]] bool grow() noexcept;
     void write(const place& to, const handle_record* record) noexcept;
+    [[nodiscard]] bool may_write() noexcept;
 
     const std::unique_ptr<journal_storage> storage_;
     const options settings_;
@@ -143,6 +151,7 @@ private:
 
     std::atomic<phase> phase_{phase::restoring};
     std::atomic<std::uint32_t> in_use_{0};
+    std::atomic<std::uint32_t> until_frozen_{0};  // freeze_before(); 0: never
 
     mutex growing_;
     std::uint32_t slots_ SLUICE_GUARDED_BY(growing_) = 0;  // that the storage has

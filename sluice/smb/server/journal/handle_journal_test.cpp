@@ -142,7 +142,6 @@ TEST_F(handle_journal_test, changes_nothing_after_it_is_frozen) {
     EXPECT_TRUE(slot->store(owned_record(3).record));
     other.clear();
     slot.reset();
-    journal->forget_attempts();
     EXPECT_TRUE(std::ranges::equal(before, memory_.bytes()));
     EXPECT_EQ(numbers_in(*open()), (numbers{1, 2}));
 }
@@ -381,12 +380,11 @@ TEST_F(handle_journal_test, continues_if_a_process_was_killed_while_it_created_o
     EXPECT_EQ(numbers_after(journal).size(), 9U);
 }
 
-TEST_F(handle_journal_test, is_set_aside_after_three_attempts_that_nothing_followed) {
+TEST_F(handle_journal_test, is_set_aside_after_three_processes_have_ended_while_restoring_it) {
     {
         const auto journal = open();
         auto slot = journal->reserve().value();
         EXPECT_TRUE(slot.store(owned_record(1).record));
-        journal->forget_attempts();
         journal->freeze();
     }
     for (std::uint32_t attempt = 0; attempt != handle_journal::attempts_max; ++attempt)
@@ -397,13 +395,36 @@ TEST_F(handle_journal_test, is_set_aside_after_three_attempts_that_nothing_follo
     EXPECT_EQ(open()->origin(), journal_origin::continued);
 }
 
-TEST_F(handle_journal_test, is_not_set_aside_if_restorations_succeed) {
-    for (std::uint32_t round = 0; round != 3 * handle_journal::attempts_max; ++round) {
+TEST_F(handle_journal_test, is_not_set_aside_by_kills_of_servers_that_serve_or_have_not_begun_to_restore) {
+    {
         const auto journal = open();
-        EXPECT_EQ(journal->origin(), round == 0 ? journal_origin::fresh : journal_origin::continued);
-        journal->begin_service();
-        journal->forget_attempts();
+        auto slot = journal->reserve().value();
+        EXPECT_TRUE(slot.store(owned_record(1).record));
+        journal->freeze();
     }
+    for (std::uint32_t round = 0; round != 2 * handle_journal::attempts_max; ++round) {
+        EXPECT_EQ(open()->origin(), journal_origin::continued) << "a start that fails before it restores";
+        const auto journal = open();
+        EXPECT_EQ(journal->origin(), journal_origin::continued);
+        auto found = journal->take_recovered();
+        ASSERT_EQ(found.size(), 1U);
+        journal->begin_service();
+        journal->freeze();
+    }
+}
+
+TEST_F(handle_journal_test, loses_the_changes_from_a_given_one_on) {
+    const auto journal = open();
+    journal->begin_service();
+    auto first = journal->reserve().value();
+    auto second = journal->reserve().value();
+    journal->freeze_before(3);
+    EXPECT_TRUE(first.store(owned_record(1).record));
+    EXPECT_TRUE(second.store(owned_record(2).record));
+    EXPECT_FALSE(journal->is_frozen());
+    first.clear();
+    EXPECT_TRUE(journal->is_frozen());
+    EXPECT_EQ(numbers_in(*open()), (numbers{1, 2}));
 }
 
 TEST_F(handle_journal_test, reports_that_the_storage_is_full_at_the_start) {

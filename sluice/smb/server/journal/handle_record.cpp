@@ -15,7 +15,8 @@ constexpr std::uint32_t has_app_version = 2;
 constexpr std::uint32_t has_parent_key = 4;
 constexpr std::uint32_t marked_delete_on_close = 8;
 constexpr std::uint32_t marked_delete_pending = 16;
-constexpr std::uint32_t known_flags = 31;
+constexpr std::uint32_t marked_closed = 32;
+constexpr std::uint32_t known_flags = 63;
 
 /// The fixed part of an encoded record, docs/formats/handle_journal.md.
 struct fixed_part {
@@ -47,8 +48,9 @@ struct fixed_part {
     le16 locks;                        // 188
     le16 zero_2;                       // 190
     std::array<le8, handle_record::sequences> lock_sequences;  // 192
+    le64 waits_until_ns;                                       // 256
 };
-static_assert(sizeof(fixed_part) == 256 and wire_type<fixed_part>);
+static_assert(sizeof(fixed_part) == 264 and wire_type<fixed_part>);
 static_assert(offsetof(fixed_part, granted_access) == 76 and offsetof(fixed_part, device) == 104);
 static_assert(offsetof(fixed_part, key) == 144 and offsetof(fixed_part, lock_sequences) == 192);
 
@@ -105,7 +107,9 @@ bool handle_record::fits() const noexcept {
     if (file.image != 0 or (app_version and not app_instance)) return false;
     if (disposition > wire::create_disposition::overwrite_if) return false;
     if (action > wire::create_action::overwritten) return false;
-    if (timeout.count() < 0 or timeout.count() > std::numeric_limits<std::uint32_t>::max()) return false;
+    if (waits_until.count() < 0 or timeout.count() < 0 or
+        timeout.count() > std::numeric_limits<std::uint32_t>::max())
+        return false;
     return is_possible(caching) and locks.size() <= locks_max and std::ranges::all_of(locks, is_lockable) and
            std::ranges::all_of(lock_sequences, is_sequence);
 }
@@ -114,8 +118,8 @@ bool operator==(const handle_record& a, const handle_record& b) noexcept {
     const auto numbers = [](const handle_record& r) noexcept {
         return std::tie(r.open_number, r.create_guid, r.client_guid, r.app_instance, r.app_version,
                         r.granted_access, r.share_access, r.options, r.disposition, r.action, r.attributes,
-                        r.timeout, r.file, r.born, r.caching, r.deletes_on_close, r.is_delete_pending,
-                        r.lock_sequences);
+                        r.timeout, r.waits_until, r.file, r.born, r.caching, r.deletes_on_close,
+                        r.is_delete_pending, r.is_closed, r.lock_sequences);
     };
     const auto texts = [](const handle_record& r) noexcept {
         return std::tie(r.owner, r.domain, r.share, r.path, r.other_path, r.stream);
@@ -129,7 +133,7 @@ std::uint32_t flags_of(const handle_record& record) noexcept {
     return (record.app_instance ? has_app_instance : 0) | (record.app_version ? has_app_version : 0) |
            (record.caching.parent_key ? has_parent_key : 0) |
            (record.deletes_on_close ? marked_delete_on_close : 0) |
-           (record.is_delete_pending ? marked_delete_pending : 0);
+           (record.is_delete_pending ? marked_delete_pending : 0) | (record.is_closed ? marked_closed : 0);
 }
 
 fixed_part fixed_part_of(const handle_record& record) noexcept {
@@ -163,6 +167,7 @@ fixed_part fixed_part_of(const handle_record& record) noexcept {
         .locks = le16(static_cast<std::uint16_t>(record.locks.size())),
         .zero_2 = {},
         .lock_sequences = {},
+        .waits_until_ns = le64(static_cast<std::uint64_t>(record.waits_until.count())),
     };
     const auto texts = texts_of(record);
     for (std::size_t i = 0; i != texts.size(); ++i)
@@ -204,6 +209,8 @@ std::optional<handle_record> record_of(const fixed_part& fixed) noexcept {
     if (is_set(has_parent_key)) made.caching.parent_key = fixed.parent_key;
     made.deletes_on_close = is_set(marked_delete_on_close);
     made.is_delete_pending = is_set(marked_delete_pending);
+    made.is_closed = is_set(marked_closed);
+    made.waits_until = std::chrono::nanoseconds(static_cast<std::int64_t>(fixed.waits_until_ns.value()));
     for (std::size_t i = 0; i != handle_record::sequences; ++i)
         made.lock_sequences[i] = fixed.lock_sequences[i].value();
     return made;

@@ -66,12 +66,18 @@ struct handle_record {
     wire::create_action action = wire::create_action::opened;
     wire::file_attributes attributes = wire::file_attributes::none;
     std::chrono::milliseconds timeout{0};  // at most 2^32 - 1
+    /// When a restored open ends whose client has not returned, in the time of the steady clock,
+    /// which all processes of a boot have in common. 0: it has its whole
+    /// `timeout` after the next restoration. Never negative.
+    std::chrono::nanoseconds waits_until{0};
 
     vfs::file_key file{};  // `image` is 0: images have no persistent opens
     vfs::time_point born{};
     recorded_caching caching{};
     bool deletes_on_close = false;   // the open
     bool is_delete_pending = false;  // the file
+    /// The client has closed the open. The record is there until the file has been removed.
+    bool is_closed = false;
 
     std::string_view owner{};
     std::string_view domain{};

@@ -22,15 +22,17 @@ constexpr std::array<std::byte, std::size_t{64} << 10> zeros{};
 /// A mapped file, locked as long as it is open.
 class mapped_journal final : public journal_storage {
 public:
-    mapped_journal(io::directory_handle directory, std::string name, io::mapped_file_handle file,
-                   io::extent_guard fence) noexcept
+    mapped_journal(io::directory_handle directory, std::string path, std::string name,
+                   io::mapped_file_handle file, io::extent_guard fence) noexcept
         : directory_(std::move(directory)),
+          path_(std::move(path)),
           name_(std::move(name)),
           file_(std::move(file)),
           fence_(std::move(fence)) {
         ENSURE(file_.is_valid() and fence_.is_held());
     }
 
+    [[nodiscard]] std::string name() const override { return path_; }
     [[nodiscard]] mutable_bytes bytes() const noexcept override {
         return {file_.address(), static_cast<std::size_t>(file_.mapped_length())};
     }
@@ -67,7 +69,8 @@ public:
 
 private:
     const io::directory_handle directory_;
-    const std::string name_;
+    const std::string path_;
+    const std::string name_;       // in the directory
     io::mapped_file_handle file_;  // before its lock
     io::extent_guard fence_;
 };
@@ -140,7 +143,7 @@ result<std::unique_ptr<journal_storage>> open_in(io::directory_handle directory,
         return failure(error::with_path(EFBIG, "open a handle journal", path));
     auto mapped = io::mapped_file_handle::map(std::move(*file), bytes_max);
     if (not mapped) return failure(at(mapped.error(), path));
-    return std::make_unique<mapped_journal>(std::move(directory), name, std::move(*mapped),
+    return std::make_unique<mapped_journal>(std::move(directory), path, name, std::move(*mapped),
                                             std::move(*fence));
 }
 

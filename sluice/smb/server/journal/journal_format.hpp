@@ -17,7 +17,7 @@ inline constexpr std::size_t copy_bytes = 6144;
 inline constexpr std::size_t slot_bytes = 2 * copy_bytes;
 /// The number of slots by which the file grows.
 inline constexpr std::uint32_t slots_per_step = 64;
-inline constexpr std::uint32_t version = 1;
+inline constexpr std::uint32_t version = 2;
 inline constexpr std::array<char, 8> magic{'S', 'L', 'U', 'I', 'C', 'E', 'H', 'J'};
 
 /// The start of the file.

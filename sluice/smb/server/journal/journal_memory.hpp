@@ -40,6 +40,7 @@ private:
     class view final : public journal_storage {
     public:
         explicit view(journal_memory& of) noexcept : of_(of) {}
+        [[nodiscard]] std::string name() const override { return "memory"; }
         [[nodiscard]] mutable_bytes bytes() const noexcept override { return of_.bytes(); }
         [[nodiscard]] result<void> extend(std::uint64_t length) noexcept override {
             if (length > of_.bytes_max_) return failure({ENOSPC, "extend a journal"});

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "sluice/base/bytes.hpp"
 #include "sluice/base/result.hpp"
@@ -19,6 +20,8 @@ public:
     journal_storage& operator=(const journal_storage&) = delete;
     virtual ~journal_storage() = default;
 
+    /// Returns the path for messages, or what the memory is. Allocates: the text.
+    [[nodiscard]] virtual std::string name() const = 0;
     /// Returns the bytes that exist. Blocks: never.
     [[nodiscard]] virtual mutable_bytes bytes() const noexcept = 0;
     /// Appends zeros so that there are at least `length` bytes. Errors: ENOSPC, EDQUOT; EFBIG

@@ -102,6 +102,8 @@ private:
             record.caching.parent_key = bytes_from<wire::lease_key>(random);
         record.deletes_on_close = random.below(2) == 1;
         record.is_delete_pending = random.below(2) == 1;
+        record.is_closed = random.below(2) == 1;
+        record.waits_until = std::chrono::nanoseconds(static_cast<std::int64_t>(random.next_u64() >> 1));
         for (std::uint8_t& each : record.lock_sequences)
             if (random.below(2) == 1) each = static_cast<std::uint8_t>(random.below(16));
     }

@@ -120,6 +120,7 @@ void grant_lease(const file_section& held, request& r, open& fresh, const wire::
     if (known == nullptr) return;
     if (asked.v2 and wire::has(asked.flags, wire::lease_flags::parent_key_set))
         known->parent_key = asked.v2->parent_key;
+    if (not is_new and known->parked) record_lease(held, *known);
     if (not is_new and not known->parked) raise(held, *known, sensible(requested), state);
     ENSURE(not known->is_oplock() and known->who().key == asked.key, "a key names a lease");
     known->opens.push_back(&fresh);

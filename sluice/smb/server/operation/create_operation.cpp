@@ -20,12 +20,6 @@ using verdict = open_protocol::verdict;
 
 namespace {
 
-// The options that FileModeInformation reports ([MS-FSCC] 2.4).
-constexpr create_options shown_as_mode =
-    create_options::write_through | create_options::sequential_only |
-    create_options::no_intermediate_buffering | create_options::synchronous_io_alert |
-    create_options::synchronous_io_nonalert | create_options::delete_on_close;
-
 [[nodiscard]] bool has_no_entries(file_state& file) noexcept {
     const file_section held(file);
     return file.protocol(held).entries().empty();
@@ -258,7 +252,8 @@ io::task<create_operation::step> create_operation::join(create_round& round) noe
     {
         const file_section held(*file_);
         open_protocol& protocol = file_->protocol(held);
-        const bool ends_streams = overwrites() or wire::has(granted_, access_mask::delete_object);
+        const bool ends_streams = file_->base == nullptr and
+                                  (overwrites() or wire::has(granted_, access_mask::delete_object));
         is_in_grace = server::is_in_grace(held, *file_) or
                       (ends_streams and has_stream_in_grace(held, r_.host(), *file_));
         found = protocol.check(wanted());

@@ -11,6 +11,12 @@
 
 namespace sluice::smb::server {
 
+/// The options that FileModeInformation reports ([MS-FSCC] 2.4).
+inline constexpr wire::create_options shown_as_mode =
+    wire::create_options::write_through | wire::create_options::sequential_only |
+    wire::create_options::no_intermediate_buffering | wire::create_options::synchronous_io_alert |
+    wire::create_options::synchronous_io_nonalert | wire::create_options::delete_on_close;
+
 /// Returns which data an open with these rights reads and writes.
 [[nodiscard]] inline vfs::data_access data_access_of(wire::access_mask access) noexcept {
     return {.read = wire::has_any(access, wire::access_mask::read_data | wire::access_mask::execute),

@@ -213,6 +213,7 @@ std::expected<std::shared_ptr<open>, nt_status> reconnect(request& r, const wire
             return std::unexpected(nt_status::object_name_not_found);
     }
     end_awaiting(r.host(), *one);
+    if (wanted.is_persistent) record_reconnect(*one);
     if (r.connection().agreed.is_at_least(wire::dialect::smb_3_0))
         one->continue_sequence(r.header().channel_sequence);
     r.compound().file = one->id;

@@ -1,6 +1,8 @@
 #include "sluice/smb/server/operation/persistent_opens.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
@@ -60,6 +62,7 @@ void update(const file_section& held, open& one, persistence& of) noexcept {
     to.caching = caching_to_record(place.lease.get());
     to.deletes_on_close = place.deletes_on_close;
     to.is_delete_pending = one.file->is_delete_pending(held);
+    to.is_closed = of.is_closed;
     to.lock_sequences = place.lock_requests.all();
     std::size_t count = 0;
     one.file->locks(held).for_each_of(one, [&](const locked_range& each) {
@@ -69,10 +72,10 @@ void update(const file_section& held, open& one, persistence& of) noexcept {
     to.locks = std::span(of.locks).first(count);
 }
 
-// A rename that has begun does not know the record, which would have the old name then.
-[[nodiscard]] bool has_certain_name(const file_section& held, open& one) noexcept {
-    const open_protocol& protocol = one.file->protocol(held);
-    return not protocol.is_marked() and protocol.phase() != delete_phase::removed;
+// Returns the version of the name by which the record will find the file, if it is certain.
+[[nodiscard]] std::optional<std::uint32_t> name_version_of(const open& one) noexcept {
+    const file_section held(*one.file);
+    return one.file->protocol(held).name_version();
 }
 
 [[nodiscard]] quota_hold take_quota(const request& r) noexcept {
@@ -133,7 +136,10 @@ bool grant_persistence(const request& r, open& fresh, const wire::create_args& a
     if (not slot) return false;
     auto made = std::make_unique<persistence>(*std::move(slot));
     made->counted = std::move(counted);
+    const std::optional<std::uint32_t> version = name_version_of(fresh);
     describe_for_record(fresh, how, *made);
+    // The root has no name by which its stream is found again.
+    if (not version or made->path.empty()) return false;
     {
         // First the record: the open must not be kept for its client without one.
         const file_section held(*fresh.file);
@@ -141,10 +147,10 @@ bool grant_persistence(const request& r, open& fresh, const wire::create_args& a
         // A request that guesses the ID may have locked more.
         const bool has_room =
             fresh.file->locks(held).claims_of(fresh) <= limits::locks_per_persistent_open_max;
-        if (place.is_ending or not has_room or not has_certain_name(held, fresh)) return false;
-        made->path = fresh.node->path();
-        // The root has no name by which its stream is found again.
-        if (made->path.empty()) return false;
+        // A rename that has begun does not know the record, which would have the old name then.
+        const bool has_name = fresh.file->protocol(held).name_version() == version;
+        if (place.is_ending or not has_room or not has_name) return false;
+        made->stream = fresh.node->stream_name();
         update(held, fresh, *made);
         if (not made->slot.store(made->record)) return false;
         place.persistent = std::move(made);
@@ -153,7 +159,9 @@ bool grant_persistence(const request& r, open& fresh, const wire::create_args& a
     }
     if (fresh.make_persistent(*r.session, how)) return true;
     const file_section held(*fresh.file);
-    forget_record(held, fresh);
+    if (fresh.in_file(held).persistent == nullptr) return false;
+    fresh.in_file(held).persistent.reset();
+    --fresh.file->persistent_opens(held);
     return false;
 }
 
@@ -193,7 +201,7 @@ bool is_in_grace(const file_section& held, file_state& file) noexcept {
 bool has_stream_in_grace(const file_section& held, server_context& host, file_state& file) noexcept {
     if (not host.has_persistent_opens()) return false;
     ENSURE(held.is_of(file), "a file is used in a section of its own");
-    return std::ranges::any_of(host.files.streams_of(file.key(held)),
+    return std::ranges::any_of(host.files.streams_of(held, file),
                                [&](const auto& each) { return is_in_grace(held, *each); });
 }
 
@@ -201,7 +209,7 @@ bool has_persistent_opens(const file_section& held, server_context& host, file_s
     if (not host.has_persistent_opens()) return false;
     if (file.persistent_opens(held) != 0) return true;
     ENSURE(held.is_of(file), "a file is used in a section of its own");
-    return std::ranges::any_of(host.files.streams_of(file.key(held)),
+    return std::ranges::any_of(host.files.streams_of(held, file),
                                [&](const auto& each) { return each->persistent_opens(held) != 0; });
 }
 
@@ -221,19 +229,20 @@ void end_break_of_absent_client(const file_section& held, server_context& host, 
     of.file->wake_caching_waiters(held);
 }
 
-void forget_attempts(server_context& host) noexcept {
-    const share_list::snapshot shares = host.shares.current();
-    for (const std::shared_ptr<share>& each : *shares)
-        if (const auto& journal = each->configuration().journal; journal != nullptr)
-            journal->forget_attempts();
-}
-
 void end_awaiting(server_context& host, open& one) noexcept {
     // relaxed: the sections of the file order the reconnect.
     if (not one.is_awaited.exchange(false, std::memory_order_relaxed)) return;
     const std::size_t before = host.awaited_opens.fetch_sub(1, std::memory_order_relaxed);
     ENSURE(before != 0, "an open that is awaited is counted");
-    if (before == 1) forget_attempts(host);
+}
+
+void record_reconnect(open& one) noexcept {
+    if (one.file == nullptr) return;
+    const file_section held(*one.file);
+    persistence* const its = one.in_file(held).persistent.get();
+    if (its == nullptr or its->record.waits_until.count() == 0) return;
+    its->record.waits_until = {};
+    record_state(held, one);
 }
 
 namespace {
@@ -251,10 +260,13 @@ void record_removal(const file_section& held, open& one) noexcept {
     record_states(held, *one.file);
 }
 
+// The file of a stream, too, keeps its name: without removers, nothing is removed.
 void drop_removal(const file_section& held, open& one, std::vector<std::shared_ptr<open>>& unused) noexcept {
     if (one.in_file(held).persistent == nullptr) return;
     ENSURE(unused.empty(), "the opens of one file are released at a time");
-    if (one.file->is_delete_pending(held)) unused = one.file->clear_delete_pending(held);
+    if (one.file->base != nullptr) unused = one.file->base->take_removers(held);
+    if (one.file->is_delete_pending(held))
+        std::ranges::move(one.file->clear_delete_pending(held), std::back_inserter(unused));
     for (open* const other : one.file->opens(held))
         other->in_file(held).deletes_on_close = false;
 }
@@ -262,7 +274,6 @@ void drop_removal(const file_section& held, open& one, std::vector<std::shared_p
 }  // namespace
 
 void leave_persistent_opens(server_context& host) noexcept {
-    forget_attempts(host);
     std::vector<std::shared_ptr<open>> persistent;
     for (const std::shared_ptr<open>& one : host.opens.all())
         if (one->is_persistent() and one->file != nullptr) persistent.push_back(one);

@@ -50,11 +50,10 @@ void record_late_grants(const file_section& held, file_state& file) noexcept;
 /// The client of the lease is away: ends the break that it has not answered. Wakes its waiters.
 void end_break_of_absent_client(const file_section& held, server_context& host, lease& of) noexcept;
 
-/// The client of a restored open is back, or the open ends. After the last of them, the journals know
-/// that the restoration has not ended the server.
+/// The client of a restored open is back, or the open ends: it is not counted as awaited any more.
 void end_awaiting(server_context& host, open& one) noexcept;
-/// The restoration of the records has not ended the server.
-void forget_attempts(server_context& host) noexcept;
+/// The client is back: the time for which its restored open waits is over. Before the reply.
+void record_reconnect(open& one) noexcept;
 
 /// Before the server ends: the present records stay, and no file that one of them is about is
 /// removed with the opens that now end.

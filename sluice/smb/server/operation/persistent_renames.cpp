@@ -1,5 +1,10 @@
 #include "sluice/smb/server/operation/persistent_renames.hpp"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "sluice/smb/server/operation/persistent_opens.hpp"
 
 namespace sluice::smb::server {
@@ -8,49 +13,74 @@ using wire::nt_status;
 
 namespace {
 
-// Visits the persistent opens of a file and of its streams, by whatever name. If the rename concerns
-// another name of the file, a second name in the record leads to the same file.
-template <class Visit>
-void for_each_record(server_context& host, open& by, Visit visit) noexcept {
+using open_list = std::vector<std::shared_ptr<open>>;
+
+// The opens of a file and of its streams that have a record, by whatever name, and those that have
+// been closed and only remove it. The file is marked, so no other one gets a record.
+[[nodiscard]] open_list recorded_opens(server_context& host, const open& by) {
     const std::shared_ptr<file_state> file = by.file->base != nullptr ? by.file->base : by.file;
     ENSURE(file->base == nullptr, "the file of a stream is not a stream");
+    open_list found;
     const file_section held(*file);
-    const auto visit_all = [&](file_state& each) {
-        if (each.persistent_opens(held) == 0) return;
-        for (open* const one : each.opens(held))
-            if (persistence* const its = one->in_file(held).persistent.get()) visit(held, *one, *its);
+    const auto add = [&](open& one) {
+        if (one.in_file(held).persistent != nullptr) found.push_back(one.shared_from_this());
     };
-    visit_all(*file);
-    for (const std::shared_ptr<file_state>& stream : host.files.streams_of(file->key(held)))
-        visit_all(*stream);
+    const auto add_all = [&](file_state& each) {
+        for (open* const one : each.opens(held))
+            add(*one);
+        for (const std::shared_ptr<open>& one : each.removers(held))
+            if (std::ranges::find(each.opens(held), one.get()) == each.opens(held).end()) add(*one);
+    };
+    add_all(*file);
+    for (const std::shared_ptr<file_state>& stream : host.files.streams_of(held, *file))
+        add_all(*stream);
+    return found;
+}
+
+// Calls `change` with the record of an open, and stores it.
+template <class Change>
+void change_record(open& one, Change change) noexcept {
+    const file_section held(*one.file);
+    persistence* const its = one.in_file(held).persistent.get();
+    if (its == nullptr) return;
+    change(*its);
+    record_state(held, one);
+}
+
+// Whether a path in the share of `by` is the same in that of `one`: the journals are of the same
+// root, or the file is in the same place of both.
+[[nodiscard]] bool has_same_root(const open& one, const open& by) {
+    if (one.through->configuration().journal == by.through->configuration().journal) return true;
+    return one.node->location() == by.node->location() and one.node->path() == by.node->path();
 }
 
 }  // namespace
 
 nt_status begin_rename(server_context& host, open& by, std::string_view target) noexcept {
-    if (not host.has_persistent_opens() or by.is_directory()) return nt_status::success;
-    nt_status status = nt_status::success;
-    const handle_journal* const journal = by.through->configuration().journal.get();
-    for_each_record(host, by, [&](const file_section&, open& one, persistence&) {
-        if (target.size() > handle_record::path_bytes_max) status = nt_status::insufficient_resources;
-        if (one.through->configuration().journal.get() != journal) status = nt_status::access_denied;
-    });
-    if (status != nt_status::success) return status;
-    for_each_record(host, by, [&](const file_section& held, open& one, persistence& its) {
-        its.other_path = target;
-        record_state(held, one);
-    });
+    if (not host.has_persistent_opens()) return nt_status::success;
+    const open_list recorded = recorded_opens(host, by);
+    if (recorded.empty()) return nt_status::success;
+    if (target.size() > handle_record::path_bytes_max) return nt_status::insufficient_resources;
+    if (not std::ranges::all_of(recorded, [&](const auto& one) { return has_same_root(*one, by); }))
+        return nt_status::access_denied;
+    for (const std::shared_ptr<open>& one : recorded)
+        change_record(*one, [&](persistence& its) { its.other_path = target; });
     return nt_status::success;
 }
 
-void end_rename(server_context& host, open& by) noexcept {
-    if (not host.has_persistent_opens() or by.is_directory()) return;
-    for_each_record(host, by, [](const file_section& held, open& one, persistence& its) {
-        ENSURE(not its.path.empty(), "a record has a name");
-        its.path = one.node->path();
-        its.other_path.clear();
-        record_state(held, one);
-    });
+void end_rename(server_context& host, open& by, bool has_succeeded) noexcept {
+    if (not host.has_persistent_opens()) return;
+    for (const std::shared_ptr<open>& one : recorded_opens(host, by)) {
+        // Not in the section, because it asks the kernel. The path that the client has named may lead
+        // through links; the one without them may be too long for the record.
+        std::string now = one->node->path();
+        change_record(*one, [&](persistence& its) {
+            ENSURE(not its.path.empty(), "a record has a name");
+            if (now.size() > handle_record::path_bytes_max) now = has_succeeded ? its.other_path : its.path;
+            // The client knows the old name until it gets the reply.
+            its.other_path = has_succeeded ? std::exchange(its.path, std::move(now)) : std::string();
+        });
+    }
 }
 
 }  // namespace sluice::smb::server

@@ -60,6 +60,8 @@ namespace {
         target = one.file->key(held);
         ENSURE(target.stream != 0 and one.file->base != nullptr, "the state of a stream has its file");
         target.stream = vfs::stream_number(*name);
+        // The records of persistent opens have the name of the stream.
+        if (one.file->persistent_opens(held) != 0) co_return nt_status::access_denied;
         const auto there = r.host().files.find(target);
         if (there != nullptr and there != one.file and not there->opens(held).empty())
             co_return wish.replaces ? nt_status::access_denied : nt_status::object_name_collision;
@@ -78,6 +80,11 @@ namespace {
     for (open* const other : one.file->opens(held)) {
         if (not equal_ignoring_case(other->node->stream_name(), before)) continue;
         if (const auto names = vfs::names_of(*other->node)) (*names)->follow_stream_name(*name);
+        // It may have become persistent since the check.
+        persistence* const its = other->in_file(held).persistent.get();
+        if (its == nullptr) continue;
+        its->stream = *name;
+        record_state(held, *other);
     }
     co_return nt_status::success;
 }
@@ -361,6 +368,8 @@ private:
                 co_return co_await break_conflicting_caches({directory});
             }
         }
+        // Before caches are broken in vain.
+        if (target != nullptr and is_kept_by_name(*target)) co_return fail(nt_status::access_denied);
         if (file_list others = conflicting(target); not others.empty()) {
             entry.leave();
             marks.release(false);
@@ -391,7 +400,7 @@ private:
         if (moves) status_ = begin_rename(r_.host(), *one_, target_.path);
         if (moves and status_ != nt_status::success) co_return step::failed;
         status_ = co_await r_.call(domain, [&] { return carry_out(times, seen); });
-        if (moves) end_rename(r_.host(), *one_);
+        if (moves) end_rename(r_.host(), *one_, status_ == nt_status::success);
         times.record(is_deferred ? one_.get() : nullptr);
         const bool has_replaced = replaces and status_ == nt_status::success;
         if (has_replaced) round.names().count_removal();
@@ -436,7 +445,6 @@ private:
 
     [[nodiscard]] nt_status check_opens(const std::shared_ptr<file_state>& target) const {
         if (one_->has_ended()) return nt_status::file_closed;
-        if (target != nullptr and is_kept_by_name(*target)) return nt_status::access_denied;
         if (found_.taken) {
             name_taken now = *found_.taken;
             now.is_open = target != nullptr and has_opens(*target);

@@ -22,44 +22,58 @@ using recovered = handle_journal::recovered_handle;
 
 namespace {
 
-constexpr std::chrono::seconds proven_after{60};
-
-// Why a record is dropped.
-enum class cause : std::uint8_t { none, share, user, file, conflict, bound, count };
+// Why an open is not restored.
+enum class cause : std::uint8_t { none, user, file, conflict, undone, share, fault, bound, count };
 constexpr std::array<std::string_view, static_cast<std::size_t>(cause::count)> texts{
     "",
-    "its share is not served any more",
     "its user is not known any more",
     "its file is not at its name any more",
     "it conflicts with another record",
+    "the removal of its file was cancelled",
+    "its share is not served with continuous availability",
+    "its file cannot be opened",
     "a limit is reached"};
+
+// The others may pass. Their records are kept for the next process.
+[[nodiscard]] bool is_proof(cause of) noexcept {
+    return of < cause::share;
+}
 
 struct restored {
     std::shared_ptr<open> one;
     const handle_record* record = nullptr;
 };
 
-// The node of the recorded file, by one of its names; null if neither leads to it any more.
-[[nodiscard]] vfs::node_ptr find_node(vfs::volume& volume, const handle_record& of) {
+// Returns whether a lookup with this error shows that there is no such file.
+[[nodiscard]] bool is_absence(const error& of) noexcept {
+    return of == std::errc::no_such_file_or_directory or of == std::errc::not_a_directory or
+           of == std::errc::no_message_available;  // a stream that is an extended attribute
+}
+
+// The node of the recorded file, by one of its names; null if neither leads to it any more. Any
+// error proves nothing about the file. The time of its creation is not compared: clients set it.
+[[nodiscard]] result<vfs::node_ptr> find_node(vfs::volume& volume, const handle_record& of) {
+    std::optional<error> unknown;
     for (const std::string_view path : {of.path, of.other_path}) {
         if (path.empty()) continue;
         result<vfs::node_ptr> found = volume.find(path, vfs::follow_links::no);
         if (found and not of.stream.empty()) found = vfs::open_stream(**found, {.name = of.stream});
+        if (not found and not is_absence(found.error())) unknown = found.error();
         if (not found or (*found)->kind() != vfs::node_kind::file) continue;
-        // An inode that was removed may have its number used again only in another boot, or by
-        // programs of this machine, which the promise does not include.
         vfs::file_key key = (*found)->key();
         key.image = 0;
         if (key == of.file) return *std::move(found);
     }
-    return nullptr;
+    if (unknown) return failure(*unknown);
+    return vfs::node_ptr();
 }
 
-[[nodiscard]] bool open_data(vfs::node& node, wire::access_mask access) {
+[[nodiscard]] result<void> open_data(vfs::node& node, wire::access_mask access) {
     const vfs::data_access wanted = data_access_of(access);
-    if (not wanted.read and not wanted.write) return true;
+    if (not wanted.read and not wanted.write) return {};
     const auto data = vfs::data_of(node);
-    return data and (*data)->open_data(wanted);
+    if (not data) return failure(data.error());
+    return (*data)->open_data(wanted);
 }
 
 [[nodiscard]] lease::kind kind_of(recorded_caching::kind which) noexcept {
@@ -92,9 +106,12 @@ public:
     void run();
 
 private:
-    [[nodiscard]] cause restore_one(recovered& from);
-    [[nodiscard]] cause check(const handle_record& of, std::shared_ptr<share>& through,
-                              vfs::node_ptr& node) const;
+    // Returns std::nullopt if the record has gone with an open that was dropped.
+    [[nodiscard]] std::optional<cause> restore_one(recovered& from);
+    [[nodiscard]] cause check(const handle_record& of, std::shared_ptr<share>& through, vfs::node_ptr& node);
+    [[nodiscard]] std::chrono::milliseconds time_left(const handle_record& of) const noexcept;
+    void leave(recovered& from, cause why);
+    void leave_undone(std::vector<recovered>& records);
     [[nodiscard]] bool restore_locks_of(const restored& each, bool exclusive);
     [[nodiscard]] std::shared_ptr<open> make(const handle_record& of, const std::shared_ptr<share>& through);
     [[nodiscard]] bool join(open& fresh);
@@ -103,9 +120,11 @@ private:
     void finish();
     void drop(open& one) noexcept;
     void report() const;
+    void report(const handle_journal& of) const;
 
     server_context& host_;
     std::vector<restored> all_;
+    std::optional<error> fault_{};                                              // found by the last check()
     std::array<std::size_t, static_cast<std::size_t>(cause::count)> counts_{};  // by cause
 };
 
@@ -118,6 +137,7 @@ std::shared_ptr<open> restoration::make(const handle_record& of, const std::shar
     fresh->access = of.granted_access;
     fresh->share_access = of.share_access;
     fresh->create_options = of.options;
+    fresh->mode.store(bits_of(of.options & shown_as_mode), std::memory_order_relaxed);
     fresh->disposition = of.disposition;
     fresh->attributes = of.attributes;
     fresh->action = of.action;
@@ -168,26 +188,93 @@ bool restoration::give_caching(const handle_record& of, open& fresh) {
     return true;
 }
 
-cause restoration::check(const handle_record& of, std::shared_ptr<share>& through,
-                         vfs::node_ptr& node) const {
+cause restoration::check(const handle_record& of, std::shared_ptr<share>& through, vfs::node_ptr& node) {
     through = host_.find_share(of.share);
     if (through == nullptr or through->is_pipes() or not through->configuration().continuous_availability)
         return cause::share;
     const auto account = host_.accounts().find(of.owner, of.domain);
-    if (not account or account->is_disabled) return cause::user;
-    node = find_node(through->volume(), of);
-    return node != nullptr and open_data(*node, of.granted_access) ? cause::none : cause::file;
+    if (not account) return cause::user;
+    result<vfs::node_ptr> found = find_node(through->volume(), of);
+    if (found and *found == nullptr) return cause::file;
+    const result<void> opened =
+        found ? open_data(**found, of.granted_access) : result<void>(failure(found.error()));
+    if (not opened) {
+        fault_ = opened.error();
+        return cause::fault;
+    }
+    node = *std::move(found);
+    return cause::none;
 }
 
-cause restoration::restore_one(recovered& from) {
+// A crash after a restoration does not give the client more time. It has all of it again after its
+// next reconnect.
+std::chrono::milliseconds restoration::time_left(const handle_record& of) const noexcept {
+    constexpr std::chrono::milliseconds least(1);
+    if (of.is_closed) return least;  // no client comes back for it
+    const auto whole = std::clamp<std::chrono::milliseconds>(of.timeout, least, limits::durable_timeout_max);
+    if (of.waits_until.count() == 0) return whole;
+    const auto left = std::chrono::floor<std::chrono::milliseconds>(
+        of.waits_until - host_.clock().steady_now().time_since_epoch());
+    return std::clamp(left, least, whole);
+}
+
+// Clears a record on proof that nothing is left to restore. Otherwise keeps it until its time ends.
+void restoration::leave(recovered& from, cause why) {
+    ENSURE(why != cause::none and why != cause::count, "an open that is not restored has a cause");
+    ++counts_[static_cast<std::size_t>(why)];
+    const std::chrono::milliseconds left = time_left(from.record);
+    const bool is_over = from.record.waits_until.count() != 0 and left.count() == 1;
+    if (is_proof(why) or (is_over and not from.record.is_delete_pending)) return from.slot.clear();
+    const std::string reason = why == cause::fault and fault_
+                                   ? fault_->message()
+                                   : std::string(texts[static_cast<std::size_t>(why)]);
+    host_.log().write(event_severity::error,
+                      "persistent handle is not restored: other clients can open the file",
+                      {{"share", std::string(from.record.share)},
+                       {"file", std::string(from.record.path)},
+                       {"why", reason},
+                       {"hint", "remove the cause and restart the server within the timeout of the handle"}});
+    handle_record kept = from.record;
+    if (kept.waits_until.count() == 0)
+        kept.waits_until = host_.clock().steady_now().time_since_epoch() + left;
+    ENSURE(from.slot.store(kept), "a record that was decoded fits");
+    from.slot.keep();
+}
+
+// An open that its client has closed only removes its file. Another open of the file whose record
+// has no pending removal shows that a client has cancelled that.
+void restoration::leave_undone(std::vector<recovered>& records) {
+    const auto is_undone = [&](const recovered& closed) {
+        return closed.record.is_closed and std::ranges::any_of(records, [&](const recovered& other) {
+                   return &other != &closed and other.record.file == closed.record.file and
+                          not other.record.is_closed and not other.record.is_delete_pending;
+               });
+    };
+    std::vector<recovered> rest;
+    std::vector<bool> undone;
+    for (const recovered& each : records)
+        undone.push_back(is_undone(each));
+    for (std::size_t i = 0; i != records.size(); ++i) {
+        if (undone[i])
+            leave(records[i], cause::undone);
+        else
+            rest.push_back(std::move(records[i]));
+    }
+    records = std::move(rest);
+}
+
+std::optional<cause> restoration::restore_one(recovered& from) {
     const handle_record& of = from.record;
     std::shared_ptr<share> through;
     vfs::node_ptr node;
-    cause why = check(of, through, node);
-    const std::shared_ptr<open> fresh = why == cause::none ? make(of, through) : nullptr;
-    if (fresh == nullptr) {
-        from.slot.clear();
-        return why == cause::none ? cause::conflict : why;
+    if (const cause why = check(of, through, node); why != cause::none) return why;
+    const std::shared_ptr<open> fresh = make(of, through);
+    if (fresh == nullptr) return cause::conflict;
+    quota_hold counted = host_.quotas.take(fresh->counted.client(), limit::persistent_opens);
+    if (counted.amount() == 0) {
+        ENSURE(fresh->end() == open_phase::making, "an open that is being restored has no other user");
+        host_.opens.remove(*fresh);
+        return cause::bound;
     }
     fresh->file = host_.files.of(node->key());
     fresh->node = std::move(node);
@@ -202,32 +289,36 @@ cause restoration::restore_one(recovered& from) {
     if (not join(*fresh)) {
         ENSURE(fresh->end() == open_phase::making, "an open that is being restored has no other user");
         host_.opens.remove(*fresh);
-        from.slot.clear();
         return cause::conflict;
     }
     fresh->begin_restored(how);
-    quota_hold counted = host_.quotas.take(fresh->counted.client(), limit::persistent_opens);
-    const bool has_quota = counted.amount() != 0;
     {
         auto made = std::make_unique<persistence>(std::move(from.slot));
         made->counted = std::move(counted);
         describe_for_record(*fresh, how, *made);
-        if (not of.other_path.empty())
+        if (made->path.size() > handle_record::path_bytes_max) {
+            made->path = of.path;
+            made->other_path = of.other_path;
+        } else if (not of.other_path.empty()) {
             made->other_path = equal_ignoring_case(made->path, of.path) ? of.other_path : of.path;
+        }
+        made->is_closed = of.is_closed;
         const file_section held(*fresh->file);
         open_in_file& place = fresh->in_file(held);
         place.lock_requests.restore(of.lock_sequences);
         place.deletes_on_close = of.deletes_on_close;
         place.persistent = std::move(made);
-        ++fresh->file->persistent_opens(held);
+        // Its client does not come back for it.
+        if (not of.is_closed) ++fresh->file->persistent_opens(held);
         fresh->file->locks(held).note_late_grants();
     }
-    if (has_quota and give_caching(of, *fresh) and host_.replays.adopt(fresh)) {
+    if (give_caching(of, *fresh) and host_.replays.adopt(fresh)) {
         all_.push_back({.one = fresh, .record = &of});
         return cause::none;
     }
     drop(*fresh);
-    return has_quota ? cause::conflict : cause::bound;
+    ++counts_[static_cast<std::size_t>(cause::conflict)];
+    return std::nullopt;
 }
 
 bool restoration::restore_locks_of(const restored& each, bool exclusive) {
@@ -261,14 +352,17 @@ void restoration::finish() {
         if (each.one->has_ended()) continue;
         each.one->is_awaited.store(true, std::memory_order_relaxed);
         host_.awaited_opens.fetch_add(1, std::memory_order_relaxed);
-        end_after(host_, each.one, each.one->durable()->timeout, 1);
+        end_after(host_, each.one, time_left(*each.record), 1);
         if (not each.record->is_delete_pending) continue;
         const file_section held(*each.one->file);
         each.one->file->set_delete_pending(held, each.one);
     }
     for (const restored& each : all_) {
         if (each.one->has_ended()) continue;
+        const std::chrono::milliseconds left = time_left(*each.record);
         const file_section held(*each.one->file);
+        if (persistence* const its = each.one->in_file(held).persistent.get())
+            its->record.waits_until = host_.clock().steady_now().time_since_epoch() + left;
         record_state(held, *each.one);
     }
 }
@@ -280,8 +374,43 @@ void restoration::report() const {
                           {{"handles", std::to_string(kept)}});
     for (std::size_t i = 1; i != counts_.size(); ++i)
         if (counts_[i] != 0)
-            host_.log().write(event_severity::warning, "persistent handles were dropped",
+            host_.log().write(event_severity::warning,
+                              is_proof(static_cast<cause>(i)) ? "persistent handles were dropped"
+                                                              : "persistent handles were not restored",
                               {{"handles", std::to_string(counts_[i])}, {"why", std::string(texts[i])}});
+}
+
+// Logs why promises to clients have ended.
+void restoration::report(const handle_journal& of) const {
+    const auto log = [&](event_severity severity, std::string_view text, std::string why,
+                         std::string_view hint) {
+        host_.log().write(severity, text,
+                          {{"file", of.name()}, {"why", std::move(why)}, {"hint", std::string(hint)}});
+    };
+    constexpr std::string_view lost = "persistent handles of earlier servers are lost";
+    constexpr std::string_view reopen = "clients must open their files again";
+    switch (of.origin()) {
+        case journal_origin::fresh:
+        case journal_origin::continued:
+            break;
+        case journal_origin::other_boot:
+            log(event_severity::warning, lost, "the machine has been restarted", reopen);
+            break;
+        case journal_origin::other_root:
+            log(event_severity::warning, lost, "the directory of the share is another one", reopen);
+            break;
+        case journal_origin::unknown:
+            log(event_severity::error, lost, "the journal is damaged, or of another version", reopen);
+            break;
+        case journal_origin::set_aside:
+            log(event_severity::error, lost, "several servers in a row ended while they restored the handles",
+                "clients must open their files again; report the copy with the suffix .set-aside");
+            if (of.copy_error())
+                log(event_severity::error, "cannot copy a journal of persistent handles",
+                    of.copy_error()->message(), "free space in the state directory");
+    }
+    if (of.dropped() != 0)
+        log(event_severity::error, lost, std::to_string(of.dropped()) + " records are damaged", reopen);
 }
 
 // Its record goes, and it removes no file.
@@ -305,9 +434,19 @@ void restoration::run() {
     std::vector<recovered> records;
     for (handle_journal* const each : journals)
         std::ranges::move(each->take_recovered(), std::back_inserter(records));
+    for (const handle_journal* const each : journals)
+        report(*each);
+    leave_undone(records);
+    // A file system that does not answer delays the start: this line tells why.
+    if (not records.empty())
+        host_.log().write(event_severity::info, "restoring persistent handles",
+                          {{"handles", std::to_string(records.size())}});
     for (recovered& from : records) {
-        const cause why = restore_one(from);
-        ++counts_[static_cast<std::size_t>(why)];
+        const std::optional<cause> why = restore_one(from);
+        if (why == cause::none)
+            ++counts_[static_cast<std::size_t>(cause::none)];
+        else if (why)
+            leave(from, *why);
     }
     // An exclusive lock conflicts with each lock that is there, a shared one not with those of its
     // own open: all of them fit only in this order.
@@ -317,11 +456,6 @@ void restoration::run() {
     host_.quotas.set_restoring(false);
     for (handle_journal* const each : journals)
         each->begin_service();
-    // Until then, a crash counts as one of the restoration, or of the first reconnects.
-    if (host_.awaited_opens.load(std::memory_order_relaxed) == 0)
-        forget_attempts(host_);
-    else
-        host_.later.add(proven_after, [&host = host_]() noexcept { forget_attempts(host); });
     report();
 }
 
