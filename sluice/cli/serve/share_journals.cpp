@@ -2,7 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -42,6 +44,22 @@ using journal_result = std::expected<std::shared_ptr<smb::server::handle_journal
     return std::string(runtime) + "/sluice";
 }
 
+// A store into the mapped journal must neither fail (a full copy-on-write file system raises SIGBUS)
+// nor wait for a disk. An empty text: the directory, or its parent if it is missing, is in memory.
+[[nodiscard]] std::string why_unsuitable(const std::string& directory) {
+    struct statfs status{};
+    int failed = ::statfs(directory.c_str(), &status);
+    if (failed != 0)
+        failed = ::statfs((std::filesystem::path(directory) / "..").lexically_normal().c_str(), &status);
+    if (failed != 0) return "";  // creating the directory reports it
+    const auto type = static_cast<unsigned long>(status.f_type);
+    if (type == TMPFS_MAGIC or type == RAMFS_MAGIC) return "";
+    return fmt::format(
+        "the state directory {} must be in a file system in memory (tmpfs or ramfs); use a directory below "
+        "/run",
+        directory);
+}
+
 // In 100 ns since 1970; 0 if the file system has no time of birth.
 [[nodiscard]] std::int64_t birth_of(const std::string& path) noexcept {
     struct statx status{};
@@ -53,13 +71,14 @@ using journal_result = std::expected<std::shared_ptr<smb::server::handle_journal
 
 [[nodiscard]] journal_result open_journal(const std::string& directory, const share_options& share,
                                           const share_root& root, deadline within) {
+    if (std::string why = why_unsuitable(directory); not why.empty()) return std::unexpected(std::move(why));
     const auto boot = smb::server::present_boot();
     if (not boot) return std::unexpected(boot.error().message());
     const smb::server::journal_identity identity{
         .boot = *boot, .device = root.device, .inode = root.inode, .born = birth_of(share.path)};
     const auto process = static_cast<std::uint32_t>(::getpid());
-    auto storage = smb::server::open_journal_file({.directory = directory, .user_id = ::geteuid()}, identity,
-                                                  within);
+    auto storage =
+        smb::server::open_journal_file({.directory = directory, .user_id = ::geteuid()}, identity, within);
     if (not storage and storage.error() == std::errc::device_or_resource_busy)
         return std::unexpected(fmt::format("another server has persistent handles of {}: {}", share.path,
                                            storage.error().message()));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -106,7 +107,7 @@ public:
     void run();
 
 private:
-    // Returns std::nullopt if the record has gone with an open that was dropped.
+    // Returns std::nullopt if the record has gone with its open.
     [[nodiscard]] std::optional<cause> restore_one(recovered& from);
     [[nodiscard]] cause check(const handle_record& of, std::shared_ptr<share>& through, vfs::node_ptr& node);
     [[nodiscard]] std::chrono::milliseconds time_left(const handle_record& of) const noexcept;
@@ -124,7 +125,7 @@ private:
 
     server_context& host_;
     std::vector<restored> all_;
-    std::optional<error> fault_{};                                              // found by the last check()
+    std::optional<error> fault_{};                                              // of check()
     std::array<std::size_t, static_cast<std::size_t>(cause::count)> counts_{};  // by cause
 };
 
