@@ -173,6 +173,15 @@ void report_problems(smb_server& server, const serve_options& options, user_data
                   {{"share", each.share}, {"why", each.why}});
 }
 
+void report_other_servers(const share_journals& journals, smb::server::event_log& log) {
+    for (const std::string& path : journals.of_others())
+        log.write(smb::server::event_severity::warning,
+                  "another server has persistent handles of this directory",
+                  {{"path", path},
+                   {"hint", "clients of this server can change the files that these handles protect; end one "
+                            "of the servers"}});
+}
+
 // Users that are not admitted any more lose access at once.
 void end_sessions_of_removed_users(smb_server& server, smb::server::event_log& log) {
     if (const std::size_t removed = server.end_sessions_of_removed_users(); removed != 0)
@@ -569,6 +578,7 @@ void serve(const serve_options& given, const std::string& file) {
     const auto service = open_service(server, options);
     if (service) {
         report_problems(server, options, *users.database, shares.missing_snapshots, log);
+        report_other_servers(*journals, log);
         print_banner(server, options, users, service->is_fallback_port, *service->watching, hardening,
                      std::move(runs_as));
     } else {

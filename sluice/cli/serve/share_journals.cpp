@@ -97,7 +97,11 @@ bool is_continuously_available(const serve_options& options, const share_options
 
 std::expected<share_journals, std::string> share_journals::open(const serve_options& options) {
     share_journals all;
-    const deadline within(deadline::steady_clock::now() + wait_for_predecessor);  // for all roots
+    const auto end = deadline::steady_clock::now() + wait_for_predecessor;  // for all roots
+    // Before this server claims any.
+    for (const share_options& share : options.shares)
+        if (not is_continuously_available(options, share) and root_fence::is_claimed(share.path))
+            all.of_others_.push_back(share.path);
     for (const share_options& share : options.shares) {
         if (not is_continuously_available(options, share)) continue;
         const auto refuse = [&](const std::string& why) {
@@ -111,9 +115,11 @@ std::expected<share_journals, std::string> share_journals::open(const serve_opti
         if (not root or not root->is_directory) continue;  // opening the share reports it
         const root_key key{root->device, root->inode};
         if (all.journals_.contains(key)) continue;
-        auto journal = open_journal(*directory, share, *root, within);
+        auto fence = root_fence::claim(share.path, end);
+        if (not fence) return refuse(fence.error());
+        auto journal = open_journal(*directory, share, *root, end);
         if (not journal) return refuse(journal.error());
-        all.journals_.emplace(key, *std::move(journal));
+        all.journals_.emplace(key, kept{.fence = *std::move(fence), .journal = *std::move(journal)});
     }
     return all;
 }
@@ -122,7 +128,7 @@ std::shared_ptr<smb::server::handle_journal> share_journals::of(const share_opti
     if (journals_.empty()) return nullptr;
     const auto root = find_share_root(share.path);
     const auto found = root ? journals_.find({root->device, root->inode}) : journals_.end();
-    return found == journals_.end() ? nullptr : found->second;
+    return found == journals_.end() ? nullptr : found->second.journal;
 }
 
 }  // namespace sluice::cli

@@ -5,7 +5,9 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "sluice/cli/serve/root_fence.hpp"
 #include "sluice/cli/serve/serve_options.hpp"
 #include "sluice/smb/server/journal/handle_journal.hpp"
 
@@ -28,10 +30,19 @@ public:
     /// Returns the journal of a share; null if it had no continuous availability at the start of the
     /// server. Blocks: for the file system of the share.
     [[nodiscard]] std::shared_ptr<smb::server::handle_journal> of(const share_options& share) const;
+    /// Returns the paths of the shares without continuous availability whose directory another
+    /// server has it for: the clients of this one may change files that the handles of the other one
+    /// protect.
+    [[nodiscard]] const std::vector<std::string>& of_others() const noexcept { return of_others_; }
 
 private:
     using root_key = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
-    std::map<root_key, std::shared_ptr<smb::server::handle_journal>> journals_;
+    struct kept {
+        root_fence fence;
+        std::shared_ptr<smb::server::handle_journal> journal;
+    };
+    std::map<root_key, kept> journals_;
+    std::vector<std::string> of_others_;
 };
 
 }  // namespace sluice::cli

@@ -1,0 +1,52 @@
+#include "sluice/cli/serve/root_fence.hpp"
+
+#include <fmt/core.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <chrono>
+#include <thread>
+
+#include "sluice/base/ensure.hpp"
+
+namespace sluice::cli {
+
+namespace {
+
+constexpr std::chrono::milliseconds pause{50};
+
+enum class outcome : std::uint8_t { locked, busy, impossible };
+
+[[nodiscard]] outcome try_lock(const io::directory_handle& directory, int kind) noexcept {
+    ENSURE(kind == LOCK_EX or kind == LOCK_SH, "a lock is exclusive or shared");
+    while (::flock(directory.descriptor(), kind | LOCK_NB) != 0) {
+        if (errno == EINTR) continue;
+        return errno == EWOULDBLOCK ? outcome::busy : outcome::impossible;
+    }
+    return outcome::locked;
+}
+
+}  // namespace
+
+std::expected<root_fence, std::string> root_fence::claim(const std::string& path, std::chrono::steady_clock::time_point end) noexcept {
+    auto directory = io::directory_handle::open({}, path);
+    if (not directory) return std::unexpected(directory.error().message());
+    for (;;) {
+        if (try_lock(*directory, LOCK_EX) != outcome::busy) return root_fence(*std::move(directory));
+        if (std::chrono::steady_clock::now() >= end)
+            return std::unexpected(
+                fmt::format("another process has locked {} (flock): a server that has its persistent "
+                            "handles, or one that has not ended yet; end it, or wait for its end",
+                            path));
+        std::this_thread::sleep_for(pause);
+    }
+}
+
+bool root_fence::is_claimed(const std::string& path) noexcept {
+    const auto directory = io::directory_handle::open({}, path);
+    // Closing the directory ends the lock that this takes if no other process has one.
+    return directory and try_lock(*directory, LOCK_SH) == outcome::busy;
+}
+
+}  // namespace sluice::cli
