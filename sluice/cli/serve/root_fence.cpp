@@ -4,8 +4,8 @@
 #include <sys/file.h>
 
 #include <cerrno>
-#include <cstdint>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 
 #include "sluice/base/ensure.hpp"
@@ -29,7 +29,8 @@ enum class outcome : std::uint8_t { locked, busy, impossible };
 
 }  // namespace
 
-std::expected<root_fence, std::string> root_fence::claim(const std::string& path, std::chrono::steady_clock::time_point end) noexcept {
+std::expected<root_fence, std::string> root_fence::claim(const std::string& path,
+                                                         std::chrono::steady_clock::time_point end) noexcept {
     auto directory = io::directory_handle::open({}, path);
     if (not directory) return std::unexpected(directory.error().message());
     for (;;) {

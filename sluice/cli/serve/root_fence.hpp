@@ -19,8 +19,8 @@ public:
     /// Claims the directory `path`. Errors: a text for the user, if another process has the lock
     /// until `end`. File systems without flock(2) on directories (NFS) have no fence: then
     /// only the journal's own lock excludes other servers. Blocks: until `end`.
-    [[nodiscard]] static std::expected<root_fence, std::string> claim(const std::string& path,
-                                                                      std::chrono::steady_clock::time_point end) noexcept;
+    [[nodiscard]] static std::expected<root_fence, std::string> claim(
+        const std::string& path, std::chrono::steady_clock::time_point end) noexcept;
     /// Returns whether another process has a fence on the directory `path`.
     [[nodiscard]] static bool is_claimed(const std::string& path) noexcept;
 

@@ -178,8 +178,9 @@ void report_other_servers(const share_journals& journals, smb::server::event_log
         log.write(smb::server::event_severity::warning,
                   "another server has persistent handles of this directory",
                   {{"path", path},
-                   {"hint", "clients of this server can change the files that these handles protect; end one "
-                            "of the servers"}});
+                   {"hint",
+                    "clients of this server can change the files that these handles protect; end one "
+                    "of the servers"}});
 }
 
 // Users that are not admitted any more lose access at once.

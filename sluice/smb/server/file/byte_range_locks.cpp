@@ -238,8 +238,7 @@ void byte_range_locks::serve_waiters(const sync::byte_range& freed) noexcept {
         if (waiting->granted->is_set()) return false;
         const sequence& numbered = waiting->numbered;
         // The client has repeated a request that waited, and the first one has the lock now.
-        const bool is_repeated =
-            numbered.in != nullptr and numbered.in->has(numbered.index, numbered.number);
+        const bool is_repeated = numbered.in != nullptr and numbered.in->has(numbered.index, numbered.number);
         const sync::lock_args wanted = args_of(waiting->wanted);
         if (not is_repeated) {
             if (not wanted.where.overlaps(freed) or ranges_.first_conflict(wanted)) return false;

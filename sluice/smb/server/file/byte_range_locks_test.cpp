@@ -107,10 +107,8 @@ TEST_F(byte_range_locks_test, a_waiter_that_repeats_another_is_granted_with_it) 
     one_shot_event<nt_status> again(*loop);
     lock_sequences requests;
     const byte_range_locks::sequence numbered{.in = &requests, .index = 1, .number = 5};
-    byte_range_locks::waiter waiting{
-        .wanted = {&b, {0, 10}, true}, .granted = &first, .numbered = numbered};
-    byte_range_locks::waiter repeated{
-        .wanted = {&b, {0, 10}, true}, .granted = &again, .numbered = numbered};
+    byte_range_locks::waiter waiting{.wanted = {&b, {0, 10}, true}, .granted = &first, .numbered = numbered};
+    byte_range_locks::waiter repeated{.wanted = {&b, {0, 10}, true}, .granted = &again, .numbered = numbered};
     locks.enqueue(waiting);
     locks.enqueue(repeated);
     ASSERT_TRUE(locks.unlock(a, {0, 10}));

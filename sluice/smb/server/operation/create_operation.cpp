@@ -252,8 +252,8 @@ io::task<create_operation::step> create_operation::join(create_round& round) noe
     {
         const file_section held(*file_);
         open_protocol& protocol = file_->protocol(held);
-        const bool ends_streams = file_->base == nullptr and
-                                  (overwrites() or wire::has(granted_, access_mask::delete_object));
+        const bool ends_streams =
+            file_->base == nullptr and (overwrites() or wire::has(granted_, access_mask::delete_object));
         is_in_grace = server::is_in_grace(held, *file_) or
                       (ends_streams and has_stream_in_grace(held, r_.host(), *file_));
         found = protocol.check(wanted());
