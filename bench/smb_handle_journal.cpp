@@ -1,7 +1,7 @@
 // The cost of one change in the handle journal, which the server makes within the mutex of a file
-// (docs/decisions/0027-persistent-handles-in-memory.md). The limit copies the bytes of the record to
-// memory. The alternative is a log: it appends the same bytes with pwrite, and with fdatasync if it
-// is to survive a loss of power. Files are in /dev/shm (tmpfs) and in /var/tmp (a disk, usually).
+// (docs/decisions/0027-persistent-handles-in-memory.md). The limit copies the bytes of the record
+// to memory. The alternative is a log: it appends the same bytes with pwrite, and with fdatasync if
+// it is to survive a loss of power. Files are in /dev/shm (tmpfs) and in /var/tmp, usually a disk.
 
 #include <fcntl.h>
 #include <unistd.h>

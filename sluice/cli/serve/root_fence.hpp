@@ -11,8 +11,8 @@ namespace sluice::cli {
 
 /// The right of one server to the persistent handles of a directory: an exclusive flock(2) on the
 /// directory itself. It excludes a server with another state directory, and one that starts while
-/// its predecessor, which was killed, still has a call in progress. The kernel ends it with the last
-/// thread of the process.
+/// its predecessor, which was killed, still has a call in progress. The kernel ends it with the
+/// last thread of the process.
 /// Thread safety: a value, for one thread at a time.
 class root_fence {
 public:

@@ -31,6 +31,7 @@
 #include "sluice/cli/serve/reload_requests.hpp"
 #include "sluice/cli/serve/serve_command_line.hpp"
 #include "sluice/cli/serve/serve_options.hpp"
+#include "sluice/cli/serve/serve_reports.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/serve/serve_shares.hpp"
 #include "sluice/cli/serve/share_domains.hpp"
@@ -136,51 +137,6 @@ void name_shares(std::vector<share_options>& shares) {
     }
     if (const auto done = users.admit(admitted); not done) return std::unexpected(done.error().message());
     return names;
-}
-
-// A misspelled name would only show when its user is refused.
-void report_unknown_users(const serve_options& options, user_database& users, smb::server::event_log& log) {
-    for (const share_options& share : options.shares) {
-        std::vector<std::string> named = share.users;
-        std::ranges::copy_if(share.read_only_users, std::back_inserter(named), [](std::string_view name) {
-            return not equal_ignoring_case(name, std::string_view("guest"));
-        });
-        named.insert(named.end(), share.auditors.begin(), share.auditors.end());
-        for (const std::string& name : named)
-            if (not users.find(name, {}))
-                log.write(smb::server::event_severity::warning, "a share names an unknown user",
-                          {{"share", share.name.empty() ? share.path : share.name},
-                           {"user", name},
-                           {"hint", fmt::format("check the spelling; '{} list' lists all users",
-                                                user_command(options.users_file))}});
-    }
-    for (const std::string& name : options.administrators)
-        if (not users.find(name, {}))
-            log.write(smb::server::event_severity::warning, "an administrator is an unknown user",
-                      {{"user", name},
-                       {"hint", fmt::format("check the spelling; '{} list' lists all users",
-                                            user_command(options.users_file))}});
-}
-
-// Reports the parts of the configuration that have less effect than they seem to have.
-void report_problems(smb_server& server, const serve_options& options, user_database& users,
-                     const std::vector<share_opener::missing_directory>& without_snapshots,
-                     smb::server::event_log& log) {
-    report_unknown_users(options, users, log);
-    report_stream_limits(server.context().shares, log);
-    for (const share_opener::missing_directory& each : without_snapshots)
-        log.write(smb::server::event_severity::warning, "a share has no previous versions",
-                  {{"share", each.share}, {"why", each.why}});
-}
-
-void report_other_servers(const share_journals& journals, smb::server::event_log& log) {
-    for (const std::string& path : journals.of_others())
-        log.write(smb::server::event_severity::warning,
-                  "another server has persistent handles of this directory",
-                  {{"path", path},
-                   {"hint",
-                    "clients of this server can change the files that these handles protect; end one "
-                    "of the servers"}});
 }
 
 // Users that are not admitted any more lose access at once.
@@ -365,10 +321,11 @@ struct opened_service {
     std::unique_ptr<observers> watching;
 };
 
-// Starts to listen, and opens the status socket and the metrics. From here on the server has tasks,
-// so an error ends it in the same way as a signal.
+// Restores persistent handles, starts to listen, and opens the status socket and the metrics. From
+// here on the server has tasks, so an error ends it in the same way as a signal.
 [[nodiscard]] std::expected<opened_service, std::string> open_service(smb_server& server,
                                                                       const serve_options& options) {
+    server.restore();
     const auto is_fallback_port = start(server, options);
     if (not is_fallback_port) return std::unexpected(is_fallback_port.error());
     auto watching =
@@ -511,35 +468,39 @@ void wait_for_threads(const share_domains& domains, const reload_requests& reloa
     return *std::move(read);
 }
 
+template <class Value>
+[[nodiscard]] Value or_fail(result<Value> from) {
+    if (not from) fail(from.error().message());
+    return *std::move(from);
+}
+
+[[nodiscard]] share_journals or_fail(std::expected<share_journals, std::string> from) {
+    if (not from) fail(from.error());
+    return *std::move(from);
+}
+
 void serve(const serve_options& given, const std::string& file) {
     const serve_options options = complete_options(given, file);
     users_result users = open_users(options);
-
-    // Before the files that describe them become inaccessible: control groups and system accounts.
+    // Before the files that describe them become inaccessible: control groups, system accounts, and
+    // the state directory.
     const smb::server::process_resources resources = claim_process_resources();
     std::string runs_as = runs_as_text(options);
-    // Before the files that describe them become inaccessible: the state directory.
-    auto journals = share_journals::open(options);
-    if (not journals) fail(journals.error());
+    const share_journals journals = or_fail(share_journals::open(options));
     // Before the first thread and ring, which inherit it.
     server_hardening hardening;
     hardening.apply(options, file, users.database->path());
     block_signals();
-    auto loop = io::best_available();
-    if (not loop) fail(loop.error().message());
+    const auto loop = or_fail(io::best_available());
     io::frame_pool frames(frame_pool_bytes);
     const io::frame_pool::use from_pool(frames);
     const io::sigpipe_guard no_sigpipe;
-    const auto others = loop_threads::start(loops_for(options) - 1);
-    if (not others) fail(others.error().message());
+    const auto others = or_fail(loop_threads::start(loops_for(options) - 1));
     system_random random;
-    served_images images(**loop, random);
+    served_images images(*loop, random);
     share_domains domains;
-    share_opener opener({.loop = **loop,
-                         .images = images,
-                         .domains = domains,
-                         .hardening = hardening,
-                         .journals = &*journals});
+    share_opener opener(
+        {.loop = *loop, .images = images, .domains = domains, .hardening = hardening, .journals = &journals});
     auto shares = opener.open(options);
     if (not shares.shares) fail(shares.shares.error());
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
@@ -547,47 +508,45 @@ void serve(const serve_options& given, const std::string& file) {
     const smb::server::event_severity least = least_severity(options);
     log_writer writer(least);
     smb::server::log_thread log(writer, least);
-    smb::server::loop_activity activity(**loop);
+    smb::server::loop_activity activity(*loop);
     const smb::server::loop_activity::use watched(activity, ::gettid());
-    const auto activities = all_activities(activity, **others);
+    const auto activities = all_activities(activity, *others);
     proc_thread_usage threads;
     smb::server::loop_watchdog watchdog(activities, clock, threads, log);
     watchdog.on_blocked_call([&domains](std::uint32_t number) {
         if (const auto blocked = domains.table().find(number)) blocked->record_blocked_call();
     });
-    smb::server::one_shot_event<bool> stop(**loop);
-    smb_server server({.loop = **loop,
+    smb::server::one_shot_event<bool> stop(*loop);
+    smb_server server({.loop = *loop,
                        .clock = clock,
                        .random = random,
                        .accounts = *users.database,
                        .log = log,
                        .peers = peers.get(),
-                       .other_loops = (*others)->loops(),
+                       .other_loops = others->loops(),
                        .watchdog = &watchdog},
                       configuration_for(options, *std::move(shares.shares), resources));
     server.context().administrators.publish(options.administrators);
-    const auto watching_loops = watchdog_thread::start(watchdog);
-    if (not watching_loops) fail(watching_loops.error().message());
-    reload_requests reloads(**loop, reload_actions(server, *users.database, given, file, opener, log));
-    const auto ends_in_time = stop_deadline::start([&] { end_with_stuck_calls(domains, reloads, log); });
-    if (not ends_in_time) fail(ends_in_time.error().message());
+    const auto watching_loops = or_fail(watchdog_thread::start(watchdog));
+    reload_requests reloads(*loop, reload_actions(server, *users.database, given, file, opener, log));
+    const auto ends_in_time =
+        or_fail(stop_deadline::start([&] { end_with_stuck_calls(domains, reloads, log); }));
     const auto end_service = [&] { reloads.end(), stop.set(true); };
     const signals handling(
-        **loop, [&] { (*ends_in_time)->begin(); }, end_service,
+        *loop, [&] { ends_in_time->begin(); }, end_service,
         [&] { reload_users(server, *users.database, log), reloads.add(); });
-    server.restore();
     const auto service = open_service(server, options);
     if (service) {
         report_problems(server, options, *users.database, shares.missing_snapshots, log);
-        report_other_servers(*journals, log);
+        report_other_servers(journals, log);
         print_banner(server, options, users, service->is_fallback_port, *service->watching, hardening,
                      std::move(runs_as));
     } else {
         end_service();
     }
     smb::auth::wipe(std::as_writable_bytes(std::span(users.fresh_password)));
-    io::sync_wait(**loop, serve_until(server, service ? service->watching.get() : nullptr, stop));
-    wait_for_threads(domains, reloads, **loop, **ends_in_time);
+    io::sync_wait(*loop, serve_until(server, service ? service->watching.get() : nullptr, stop));
+    wait_for_threads(domains, reloads, *loop, *ends_in_time);
     if (not service) fail(service.error());
 }
 

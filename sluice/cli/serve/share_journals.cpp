@@ -44,8 +44,9 @@ using journal_result = std::expected<std::shared_ptr<smb::server::handle_journal
     return std::string(runtime) + "/sluice";
 }
 
-// A store into the mapped journal must neither fail (a full copy-on-write file system raises SIGBUS)
-// nor wait for a disk. An empty text: the directory, or its parent if it is missing, is in memory.
+// A store into the mapped journal must neither fail (a full copy-on-write file system raises
+// SIGBUS) nor wait for a disk. An empty text: the directory, or its parent if it is missing, is in
+// memory.
 [[nodiscard]] std::string why_unsuitable(const std::string& directory) {
     struct statfs status{};
     int failed = ::statfs(directory.c_str(), &status);

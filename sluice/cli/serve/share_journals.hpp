@@ -27,12 +27,12 @@ public:
     /// shares and of the state directory. Before the process gives up the right to open files.
     [[nodiscard]] static std::expected<share_journals, std::string> open(const serve_options& options);
 
-    /// Returns the journal of a share; null if it had no continuous availability at the start of the
-    /// server. Blocks: for the file system of the share.
+    /// Returns the journal of a share; null if it had no continuous availability at the start of
+    /// the server. Blocks: for the file system of the share.
     [[nodiscard]] std::shared_ptr<smb::server::handle_journal> of(const share_options& share) const;
     /// Returns the paths of the shares without continuous availability whose directory another
-    /// server has it for: the clients of this one may change files that the handles of the other one
-    /// protect.
+    /// server has it for: the clients of this one may change files that the handles of the other
+    /// one protect.
     [[nodiscard]] const std::vector<std::string>& of_others() const noexcept { return of_others_; }
 
 private:

@@ -80,7 +80,7 @@ inline constexpr std::size_t opens_max = 131'072;
 inline constexpr std::size_t opens_per_session_max = 65'536;
 /// Durable opens without their client.
 inline constexpr std::size_t kept_opens_max = 16'384;
-/// Persistent opens, and the locks of one: what its record has room for (journal/handle_record.hpp).
+/// Persistent opens, and the locks that the record of one has room for (journal/handle_record.hpp).
 inline constexpr std::size_t persistent_opens_max = 16'384;
 inline constexpr std::size_t locks_per_persistent_open_max = 100;
 inline constexpr std::size_t locks_max = 262'144;

@@ -92,8 +92,8 @@ public:
 
     /// Returns the records of the earlier process, in the order of their slots; a second call
     /// returns none. Counts an attempt to restore them, if there are any: a start that fails before
-    /// says nothing about the records. One thread calls it. Allocates: the result. Complexity: linear in
-    /// them.
+    /// says nothing about the records. One thread calls it. Allocates: the result. Complexity:
+    /// linear in them.
     [[nodiscard]] std::vector<recovered_handle> take_recovered();
     /// Returns how many records take_recovered() could not decode; their slots are free again.
     [[nodiscard]] std::uint32_t dropped() const noexcept { return dropped_; }

@@ -54,9 +54,9 @@ std::shared_ptr<open> request::find_open(const wire::file_id& named) noexcept {
     return comes_in_sequence(found) ? found : nullptr;
 }
 
-// A repeated CREATE returns a persistent open also after its use: the client may have lost the first reply
-// together with those to its next requests ([MS-SMB2] 3.3.5.21 and the like, "If Open.IsPersistent
-// is FALSE ...").
+// A repeated CREATE returns a persistent open also after its use: the client may have lost the
+// first reply together with those to its next requests ([MS-SMB2] 3.3.5.21 and the like, "If
+// Open.IsPersistent is FALSE ...").
 void request::end_replays(open& of) noexcept {
     if (not of.is_persistent()) host().replays.end_eligibility(of);
 }

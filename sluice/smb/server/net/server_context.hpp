@@ -95,7 +95,7 @@ public:
     }
     /// Returns whether a share has continuous availability: from the start of the server on.
     [[nodiscard]] bool has_persistent_opens() const noexcept {
-        return has_persistent_opens_.load(std::memory_order_relaxed);  // a setting, that orders nothing
+        return has_persistent_opens_.load(std::memory_order_relaxed);  // a setting orders nothing
     }
     void set_persistent_opens() noexcept { has_persistent_opens_.store(true, std::memory_order_relaxed); }
     /// How many restored opens wait for their clients.

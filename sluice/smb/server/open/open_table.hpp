@@ -32,8 +32,8 @@ public:
     /// Creates an open of a client, with an id by which it is found; null if the client may have no
     /// more. `loop`: the number of the creating loop. Allocates: in memory().
     [[nodiscard]] std::shared_ptr<open> make(const client_reference& by, std::size_t loop);
-    /// The same with the number of an earlier process; null also if that is taken. Before clients are
-    /// served.
+    /// The same with the number of an earlier process; null also if that is taken. Before clients
+    /// are served.
     [[nodiscard]] std::shared_ptr<open> restore(const client_reference& by, std::uint64_t number);
     void remove(const open& one) noexcept;
     [[nodiscard]] std::shared_ptr<open> find(const wire::file_id& id) const noexcept;

@@ -299,8 +299,8 @@ void forget_record(const file_section& held, open& one) noexcept {
     if (place.persistent == nullptr or place.persistent->is_closed) return;
     ENSURE(one.file->persistent_opens(held) != 0, "a persistent open is counted in its file");
     --one.file->persistent_opens(held);
-    // This open removes the file, and a server that restores the record does so instead. The remover
-    // goes after the removal, and its record with it.
+    // This open removes the file, and a server that restores the record does so instead. The record
+    // goes after the removal.
     const auto& removers = one.file->removers(held);
     const bool removes = std::ranges::any_of(removers, [&](const auto& each) { return each.get() == &one; });
     if (not removes) return place.persistent.reset();

@@ -27,8 +27,8 @@ void describe_for_record(const open& one, const durability& how, persistence& ma
 
 /// Stores the present state of an open, if it is persistent. Complexity: linear in its locks.
 void record_state(const file_section& held, open& one) noexcept;
-/// Do the same for all opens of a file, for those of a lease, and for those whose LOCK requests have
-/// ended their wait in this section. Without persistent opens of the file, they only compare.
+/// Do the same for all opens of a file, for those of a lease, and for those whose LOCK requests
+/// have ended their wait in this section. Without persistent opens of the file, they only compare.
 void record_states(const file_section& held, file_state& file) noexcept;
 void record_lease(const file_section& held, const lease& of) noexcept;
 void record_late_grants(const file_section& held, file_state& file) noexcept;

@@ -47,8 +47,8 @@ void change_record(open& one, Change change) noexcept {
     record_state(held, one);
 }
 
-// Whether a path in the share of `by` is the same in that of `one`: the journals are of the same
-// root, or the file is in the same place of both.
+// Whether a path in the share of `by` leads to the same file in that of `one`: both shares have the
+// same journal, or the file has the same place and path in both.
 [[nodiscard]] bool has_same_root(const open& one, const open& by) {
     if (one.through->configuration().journal == by.through->configuration().journal) return true;
     return one.node->location() == by.node->location() and one.node->path() == by.node->path();
@@ -71,8 +71,8 @@ nt_status begin_rename(server_context& host, open& by, std::string_view target) 
 void end_rename(server_context& host, open& by, bool has_succeeded) noexcept {
     if (not host.has_persistent_opens()) return;
     for (const std::shared_ptr<open>& one : recorded_opens(host, by)) {
-        // Not in the section, because it asks the kernel. The path that the client has named may lead
-        // through links; the one without them may be too long for the record.
+        // Not in the section, because it asks the kernel. The path that the client has named may
+        // lead through links; the one without them may be too long for the record.
         std::string now = one->node->path();
         change_record(*one, [&](persistence& its) {
             ENSURE(not its.path.empty(), "a record has a name");

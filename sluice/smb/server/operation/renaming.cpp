@@ -344,7 +344,6 @@ private:
         if (not co_await marks.set(wish_.makes_link ? nullptr : one_->file, target))
             co_return fail(*r_.interrupted());
         if (marks.finds_removed()) co_return step::again;
-
         const std::shared_ptr<file_state> directory = files.of(found_.parent->key());
         directory_entry_guard entry(directory);
         one_shot_event<nt_status> woken(r_.loop());
@@ -368,7 +367,7 @@ private:
                 co_return co_await break_conflicting_caches({directory});
             }
         }
-        // Before caches are broken in vain.
+        // First, so that a rename that is refused breaks no caches.
         if (target != nullptr and is_kept_by_name(*target)) co_return fail(nt_status::access_denied);
         if (file_list others = conflicting(target); not others.empty()) {
             entry.leave();
@@ -378,16 +377,14 @@ private:
         }
         if (const nt_status refused = check_opens(target); refused != nt_status::success)
             co_return fail(refused);
-        if (r_.host().peers() != nullptr) {
-            const nt_status kept_out = keep_peers_out(*r_.host().peers(), replaces);
-            if (kept_out == nt_status::retry) {
-                entry.leave();
-                marks.release(false);
-                round.release();
-                co_return co_await pause();
-            }
-            if (kept_out != nt_status::success) co_return fail(kept_out);
+        const nt_status kept_out = keep_peers_out(r_.host().peers(), replaces);
+        if (kept_out == nt_status::retry) {
+            entry.leave();
+            marks.release(false);
+            round.release();
+            co_return co_await pause();
         }
+        if (kept_out != nt_status::success) co_return fail(kept_out);
         vfs::volume& volume = r_.files().volume();
         vfs::fs_domain& domain = is_beyond_mount_ ? *volume.crossing_domain() : one_->node->domain();
         // A rename changes the change time with the end of its open ([MS-FSA] 2.1.5.15.12, note
@@ -398,7 +395,7 @@ private:
         own_change seen(r_.host());
         const bool moves = not wish_.makes_link;
         if (moves) status_ = begin_rename(r_.host(), *one_, target_.path);
-        if (moves and status_ != nt_status::success) co_return step::failed;
+        if (status_ != nt_status::success) co_return step::failed;
         status_ = co_await r_.call(domain, [&] { return carry_out(times, seen); });
         if (moves) end_rename(r_.host(), *one_, status_ == nt_status::success);
         times.record(is_deferred ? one_.get() : nullptr);
@@ -464,10 +461,10 @@ private:
     }
 
     /// Until the end of the round, no other server has the replaced file open.
-    [[nodiscard]] nt_status keep_peers_out(peer_servers& peers, bool replaces) {
-        if (not replaces or wish_.is_posix) return nt_status::success;
+    [[nodiscard]] nt_status keep_peers_out(peer_servers* peers, bool replaces) {
+        if (peers == nullptr or not replaces or wish_.is_posix) return nt_status::success;
         no_peer_has_it_.reset();
-        peer_of_taken_ = peers.file(found_.taken_key);
+        peer_of_taken_ = peers->file(found_.taken_key);
         const exclusive_claim& alone = no_peer_has_it_.emplace(*peer_of_taken_);
         if (alone) return nt_status::success;
         return alone.is_busy() and ++pauses_ != limits::peer_attempts_max ? nt_status::retry

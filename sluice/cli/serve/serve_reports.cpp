@@ -1,0 +1,66 @@
+#include "sluice/cli/serve/serve_reports.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/cli/serve/share_streams.hpp"
+#include "sluice/cli/user_names.hpp"
+
+namespace sluice::cli {
+
+using smb::server::user_database;
+
+namespace {
+
+// A misspelled name would only show when its user is refused.
+void report_unknown_users(const serve_options& options, user_database& users, smb::server::event_log& log) {
+    for (const share_options& share : options.shares) {
+        std::vector<std::string> named = share.users;
+        std::ranges::copy_if(share.read_only_users, std::back_inserter(named), [](std::string_view name) {
+            return not equal_ignoring_case(name, std::string_view("guest"));
+        });
+        named.insert(named.end(), share.auditors.begin(), share.auditors.end());
+        for (const std::string& name : named)
+            if (not users.find(name, {}))
+                log.write(smb::server::event_severity::warning, "a share names an unknown user",
+                          {{"share", share.name.empty() ? share.path : share.name},
+                           {"user", name},
+                           {"hint", fmt::format("check the spelling; '{} list' lists all users",
+                                                user_command(options.users_file))}});
+    }
+    for (const std::string& name : options.administrators)
+        if (not users.find(name, {}))
+            log.write(smb::server::event_severity::warning, "an administrator is an unknown user",
+                      {{"user", name},
+                       {"hint", fmt::format("check the spelling; '{} list' lists all users",
+                                            user_command(options.users_file))}});
+}
+
+}  // namespace
+
+void report_problems(const smb::server::smb_server& server, const serve_options& options,
+                     user_database& users,
+                     const std::vector<share_opener::missing_directory>& without_snapshots,
+                     smb::server::event_log& log) {
+    report_unknown_users(options, users, log);
+    report_stream_limits(server.context().shares, log);
+    for (const share_opener::missing_directory& each : without_snapshots)
+        log.write(smb::server::event_severity::warning, "a share has no previous versions",
+                  {{"share", each.share}, {"why", each.why}});
+}
+
+void report_other_servers(const share_journals& journals, smb::server::event_log& log) {
+    for (const std::string& path : journals.of_others())
+        log.write(smb::server::event_severity::warning,
+                  "another server has persistent handles of this directory",
+                  {{"path", path},
+                   {"hint",
+                    "clients of this server can change the files that these handles protect; end one "
+                    "of the servers"}});
+}
+
+}  // namespace sluice::cli
