@@ -97,13 +97,13 @@ public:
     /// The client did not answer in time, or broke the protocol: it has nothing any more.
     void time_out() noexcept;
 
-    /// Its client cannot be reached, and keeps its opens: it has given up at once everything except
-    /// `keep`, and what it has been asked for before. It learns that when it returns.
+    /// The client cannot be reached and keeps its opens: it has only `keep` from now on, as if it had
+    /// answered every break. Its reconnect reports the state.
     void yield(wire::lease_state keep) noexcept;
 
-    /// Returns what the client has once it has answered all that it was asked for, and the epoch of
-    /// that state: the state that is recorded, because a change that a break has made possible does
-    /// not wait for the answer.
+    /// Returns the state that the client has after its answers to all breaks, and the epoch of that
+    /// state. They are recorded, because a change that a break makes possible does not wait for the
+    /// answer.
     [[nodiscard]] wire::lease_state state_after_breaks() const noexcept {
         return is_breaking_ ? wanted_ : held_;
     }
