@@ -30,7 +30,7 @@ TEST_F(root_fence_test, excludes_another_server_until_it_ends) {
     EXPECT_TRUE(claim().has_value());
 }
 
-TEST_F(root_fence_test, of_a_missing_directory_is_an_error) {
+TEST_F(root_fence_test, reports_a_missing_directory_as_an_error) {
     EXPECT_FALSE(root_fence::claim(path_ + "/none", std::chrono::steady_clock::now()).has_value());
     EXPECT_FALSE(root_fence::is_claimed(path_ + "/none"));
 }

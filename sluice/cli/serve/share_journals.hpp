@@ -24,7 +24,7 @@ class share_journals {
 public:
     /// Opens those of all shares with continuous availability. Waits ten seconds for an earlier
     /// server of a root to end. Errors: a text for the user. Blocks: for the file systems of the
-    /// shares and of the state directory. Before the process gives up the right to open files.
+    /// shares and of the state directory. Called before the process loses the right to open files.
     [[nodiscard]] static std::expected<share_journals, std::string> open(const serve_options& options);
 
     /// Returns the journal of a share; null if it had no continuous availability at the start of
