@@ -97,8 +97,8 @@ public:
     /// The client did not answer in time, or broke the protocol: it has nothing any more.
     void time_out() noexcept;
 
-    /// The client cannot be reached and keeps its opens: it has only `keep` from now on, as if it had
-    /// answered every break. Its reconnect reports the state.
+    /// The client cannot be reached and keeps its opens: it has only `keep` from now on, as if it
+    /// had answered every break. Its reconnect reports the state.
     void yield(wire::lease_state keep) noexcept;
 
     /// Returns the state that the client has after its answers to all breaks, and the epoch of that
