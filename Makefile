@@ -5,7 +5,7 @@ FUZZ_SECONDS ?= 20
 # What make serve runs: by default a demo directory, which is created if it is missing.
 SERVE ?= serve demo=build/demo
 
-.PHONY: help install-deps test test-long serve build deb bench docs asan tsan fuzz format
+.PHONY: help install-deps test test-long serve build deb oci bench docs asan tsan fuzz format
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo 'make test-long     the same, then everything else: for a release'
 	@echo 'make build         build the program and the libraries in build/program'
 	@echo 'make deb           build the Debian packages in build/deb'
+	@echo 'make oci           build the OCI image in build/oci'
 	@echo 'make serve         build the program and serve a demo directory (SERVE="arguments" instead)'
 	@echo 'make bench         run every benchmark; results in build/release/bench/results.jsonl'
 	@echo 'make docs          make the reference of the API, in build/docs/html'
@@ -34,6 +35,12 @@ deb:
 	@cmake --preset package
 	@cmake --build --preset package
 	@tools/package deb
+
+oci:
+	@tools/install-deps package
+	@cmake --preset package
+	@cmake --build --preset package
+	@tools/package oci
 
 test: install-deps
 	@tools/run-tests release asan tsan

@@ -114,7 +114,8 @@ def write(program, licence, version, seconds, machine, output):
                            "layers": [described(compressed, f"{kind}.layer.v1.tar+gzip")], "annotations": labels})
     index = json_bytes({"schemaVersion": 2, "mediaType": f"{kind}.index.v1+json", "manifests": [
         described(manifest, f"{kind}.manifest.v1+json",
-                  annotations={"org.opencontainers.image.ref.name": version},
+                  annotations={"org.opencontainers.image.ref.name": f"sluice:{version}",  # podman
+                               "io.containerd.image.name": f"localhost/sluice:{version}"},
                   platform={"architecture": ARCHITECTURES[machine], "os": "linux"})]})
     image = Layer(seconds)
     image.add("oci-layout", json_bytes({"imageLayoutVersion": "1.0.0"}), mode=0o644)
