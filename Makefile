@@ -5,13 +5,16 @@ FUZZ_SECONDS ?= 20
 # What make serve runs: by default a demo directory, which is created if it is missing.
 SERVE ?= serve demo=build/demo
 
-.PHONY: help install-deps test test-long serve build bench docs asan tsan fuzz format
+.PHONY: help install-deps test test-long serve build deb oci static bench docs asan tsan fuzz format
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make test          build and run the tests of a change: release, then ASan and UBSan, then TSan'
 	@echo 'make test-long     the same, then everything else: for a release'
 	@echo 'make build         build the program and the libraries in build/program'
+	@echo 'make deb           build the Debian packages in build/deb'
+	@echo 'make oci           build the OCI image in build/oci'
+	@echo 'make static        build the static program build/static/sluice-static'
 	@echo 'make serve         build the program and serve a demo directory (SERVE="arguments" instead)'
 	@echo 'make bench         run every benchmark; results in build/release/bench/results.jsonl'
 	@echo 'make docs          make the reference of the API, in build/docs/html'
@@ -27,6 +30,24 @@ build:
 	@tools/install-deps program
 	@cmake --preset program
 	@cmake --build --preset program
+
+deb:
+	@tools/install-deps package
+	@cmake --preset package
+	@cmake --build --preset package
+	@tools/package deb
+
+oci:
+	@tools/install-deps package
+	@cmake --preset package
+	@cmake --build --preset package
+	@tools/package oci
+
+static:
+	@tools/install-deps package
+	@cmake --preset static
+	@cmake --build --preset static
+	@strip -o build/static/sluice-static build/static/sluice/cli/sluice
 
 test: install-deps
 	@tools/run-tests release asan tsan

@@ -4,6 +4,7 @@
 
 #include "sluice/cli/byte_size.hpp"
 #include "sluice/cli/closest_word.hpp"
+#include "sluice/cli/completion/completion.hpp"
 #include "sluice/cli/message.hpp"
 
 #include <fmt/core.h>
@@ -239,11 +240,14 @@ option_syntax option_syntax::between(double least, double most) const {
 
 option_syntax option_syntax::one_of(const std::vector<std::string>& values) const {
     declared_->check(check_of_list(values));
+    help_->choices = values;
     return *this;
 }
 
 option_syntax option_syntax::one_of(const std::vector<int>& values) const {
     declared_->check(check_of_list(values));
+    for (const int each : values)
+        help_->choices.push_back(std::to_string(each));
     return *this;
 }
 
@@ -283,6 +287,10 @@ command_syntax command_syntax::add_raw_command(
     std::function<int(const std::vector<std::string>&)> action) const {
     raw_->emplace(name, std::move(action));
     return add_subcommand(name, what);  // for the help
+}
+
+void command_syntax::describe_option(help_option option) const {
+    help_->options.push_back(std::move(option));
 }
 
 void command_syntax::require_subcommands(int count) const {
@@ -393,9 +401,16 @@ exit_code command_line::refuse(const help_page& page, const std::string& problem
     return exit_code::usage;
 }
 
-// "sluice help fat get" is "sluice fat get --help".
+// "sluice help fat get" is "sluice fat get --help". The scripts of "sluice completion" run the
+// hidden command "sluice complete".
 std::optional<exit_code> command_line::run(int argc, char** argv) {
-    if (argc < 2 or argv[1] != std::string_view("help")) return run_command(argc, argv);
+    if (argc < 2) return run_command(argc, argv);
+    if (argv[1] == std::string_view("complete")) {
+        const std::vector<std::string> words(argv + 2, argv + argc);
+        fmt::print("{}", completion_text(complete(help_, words)));
+        return exit_code::success;
+    }
+    if (argv[1] != std::string_view("help")) return run_command(argc, argv);
     const help_page* page = &help_;
     for (int i = 2; i < argc; ++i) {
         const std::string name = page->command + ' ' + argv[i];

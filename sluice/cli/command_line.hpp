@@ -89,6 +89,8 @@ public:
     /// exit status. It is for a command whose syntax differs from that of the others.
     command_syntax add_raw_command(const std::string& name, const std::string& what,
                                    std::function<int(const std::vector<std::string>&)> action) const;
+    /// Adds an option or operand of a raw command, so that it is completed.
+    void describe_option(help_option option) const;
     /// Requires exactly this number of subcommands.
     void require_subcommands(int count) const;
 

@@ -18,6 +18,7 @@ void add_commands(command_syntax app) {
     add_lock(app);
     add_probe(app);
     add_bench(app);
+    add_completion(app);
     // command_line::run() replaces it by the option --help of the command.
     app.add_subcommand("help", "show the help of a command").group("Tools").usage("[COMMAND]...");
 }

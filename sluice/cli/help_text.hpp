@@ -10,12 +10,13 @@ namespace sluice::cli {
 
 /// An option or operand in a help text. Loop-owned: the main thread's, as the rest of this header.
 struct help_option {
-    std::string names{};            ///< "-r, --recursive", or the name of an operand
-    std::string value{};            ///< placeholder of its value, such as FILE; empty for a flag
-    std::string what{};             ///< clause in lower case without a full stop
-    std::string range{};            ///< "0-64"; empty if any value is accepted
-    std::string present_default{};  ///< shown as [default: …]; empty: not shown
-    std::string group = "Options";  ///< heading
+    std::string names{};                 ///< "-r, --recursive", or the name of an operand
+    std::string value{};                 ///< placeholder of its value, such as FILE; empty: a flag
+    std::string what{};                  ///< clause in lower case without a full stop
+    std::string range{};                 ///< "0-64"; empty if any value is accepted
+    std::string present_default{};       ///< shown as [default: …]; empty: not shown
+    std::vector<std::string> choices{};  ///< the accepted values; empty: not a list
+    std::string group = "Options";       ///< heading
     bool is_operand = false;
     bool is_required = false;
     bool is_repeatable = false;  ///< an operand that takes several words

@@ -10,6 +10,7 @@
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/message.hpp"
+#include "sluice/cli/name_services.hpp"
 
 namespace sluice::cli {
 
@@ -36,6 +37,7 @@ int main(int argc, char** argv) {
     using sluice::cli::exit_code;
     exit_code code = exit_code::failure;
     try {
+        sluice::cli::choose_name_services();
         code = sluice::cli::run(argc, argv);
     } catch (const std::system_error& why) {
         // fmt::print throws if it cannot write: `sluice … > /dev/full`. Nothing else should.

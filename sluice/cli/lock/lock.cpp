@@ -198,7 +198,11 @@ using closed_descriptors = std::array<bool, STDERR_FILENO + 1>;
 }  // namespace
 
 void add_lock(command_syntax app) {
-    app.add_raw_command("lock", "run a command while holding a lock", run_lock).group("Tools");
+    const auto command =
+        app.add_raw_command("lock", "run a command while holding a lock", run_lock).group("Tools");
+    command.usage("LOCKFILE [--] COMMAND [ARGUMENT...]");
+    for (help_option& each : lock_help_options())
+        command.describe_option(std::move(each));
 }
 
 }  // namespace sluice::cli

@@ -321,10 +321,15 @@ void take_flag(given& all, int key) noexcept {
     return take_command(all, {operands.begin() + 1, operands.end()}, shell);
 }
 
-[[nodiscard]] std::string shown(const option_text& each) {
+[[nodiscard]] std::string shown_names(const option_text& each) {
     std::string names = each.key < 256 ? fmt::format("-{}", char(each.key)) : "";
     if (each.names.front() != nullptr)
         names += fmt::format("{}--{}", names.empty() ? "" : ", ", each.names[0]);
+    return names;
+}
+
+[[nodiscard]] std::string shown(const option_text& each) {
+    const std::string names = shown_names(each);
     return each.value != nullptr ? fmt::format("{} {}", names, each.value) : names;
 }
 
@@ -367,6 +372,18 @@ std::string lock_help() {
         "64 usage, 65 the descriptor or file cannot be locked, 66 LOCKFILE cannot be opened,\n"
         "69 COMMAND cannot be run, 71 system error, 73 LOCKFILE cannot be created.\n";
     return text;
+}
+
+std::vector<help_option> lock_help_options() {
+    std::vector<help_option> all;
+    for (const option_text& each : option_texts) {
+        help_option& option = all.emplace_back();
+        option.names = shown_names(each);
+        if (each.value != nullptr) option.value = each.value;
+        option.what = each.what;
+        if (each.key == algorithm_key) option.choices.assign(algorithms.begin(), algorithms.end());
+    }
+    return all;
 }
 
 }  // namespace sluice::cli

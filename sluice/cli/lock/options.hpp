@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/cli/help_text.hpp"
 #include "sluice/fsmutex/entity.hpp"
 #include "sluice/fsmutex/process/lock_file.hpp"
 
@@ -50,5 +51,8 @@ struct lock_options {
 
 /// Returns the text of --help.
 [[nodiscard]] std::string lock_help();
+
+/// Returns the options and operands, for the completion of command lines.
+[[nodiscard]] std::vector<help_option> lock_help_options();
 
 }  // namespace sluice::cli

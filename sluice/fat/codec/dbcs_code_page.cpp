@@ -13,10 +13,19 @@ namespace {
 
 constexpr std::size_t codes = 65536;
 
+// The modules of iconv need the C library that they were built for. A static program contains
+// another one, and would crash.
+#ifdef SLUICE_WITHOUT_ICONV
+constexpr bool has_iconv = false;
+#else
+constexpr bool has_iconv = true;
+#endif
+
 // Converts from one character set to another, one character at a time.
 class converter {
 public:
-    converter(const char* to, const char* from) noexcept : state_(iconv_open(to, from)) {}
+    converter(const char* to, const char* from) noexcept
+        : state_(has_iconv ? iconv_open(to, from) : iconv_t(-1)) {}
     converter(const converter&) = delete;
     converter& operator=(const converter&) = delete;
     ~converter() {
