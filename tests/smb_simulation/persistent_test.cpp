@@ -22,6 +22,10 @@ using smb::wire::lease_state;
 using smb::wire::lock_flags;
 using smb::wire::nt_status;
 
+using smb::wire::rename_flags;
+using smb::wire::operator|;  // NOLINT: for the flags
+constexpr rename_flags posix_replacement = rename_flags::replace_if_exists | rename_flags::posix_semantics;
+
 TEST_F(persistent, open_is_granted_whatever_is_cached) {
     const auto made = owner_->create("f", wanted());
     ASSERT_TRUE(made.contexts.durable_v2.has_value());
@@ -199,6 +203,35 @@ TEST_F(persistent, open_that_deletes_on_close_still_does_after_the_kill) {
     EXPECT_EQ(owner_->try_create("f", existing), nt_status::object_name_not_found);
 }
 
+TEST_F(persistent, open_that_cannot_be_restored_keeps_others_out_until_it_can) {
+    const auto made = owner_->create("f", wanted());
+    now_->is_available = false;
+    kill_and_restart();
+    other_ = log_on(2, "v");
+    EXPECT_EQ(other_->try_create("f", plain()), nt_status::file_not_available);
+    const auto theirs = other_->create("g", plain());
+    EXPECT_EQ(rename(*other_, theirs.file, "f", posix_replacement), nt_status::access_denied);
+    now_->is_available = true;
+    kill_and_restart();
+    owner_ = log_on(1, "u");
+    EXPECT_EQ(owner_->create("f", back(wanted(), made.file)).file, made.file);
+}
+
+TEST_F(persistent, open_that_cannot_be_restored_keeps_others_out_until_its_time_ends) {
+    const auto made = owner_->create("f", wanted());
+    now_->is_available = false;
+    kill_and_restart();
+    other_ = log_on(2, "v");
+    EXPECT_EQ(other_->try_create("f", plain()), nt_status::file_not_available);
+    where_.run();  // until nothing is pending
+    EXPECT_EQ(other_->try_create("f", plain()), nt_status::success);
+    EXPECT_EQ(now_->journal->slots_in_use(), 0U);
+    now_->is_available = true;
+    kill_and_restart();
+    owner_ = log_on(1, "u");
+    EXPECT_EQ(owner_->try_create("f", back(wanted(), made.file)), nt_status::object_name_not_found);
+}
+
 TEST_F(persistent, record_of_a_removed_user_is_dropped) {
     (void)owner_->create("f", wanted());
     other_ = log_on(2, "v");
@@ -218,10 +251,6 @@ TEST_F(persistent, record_of_a_missing_file_is_dropped) {
     EXPECT_EQ(owner_->try_create("f", back(wanted(), made.file)), nt_status::object_name_not_found);
     EXPECT_EQ(owner_->try_create("f", plain()), nt_status::success);
 }
-
-using smb::wire::rename_flags;
-using smb::wire::operator|;  // NOLINT: for the flags
-constexpr rename_flags posix_replacement = rename_flags::replace_if_exists | rename_flags::posix_semantics;
 
 TEST_F(persistent, open_keeps_its_file_from_being_replaced_by_a_posix_rename) {
     const auto made = owner_->create("f", wanted());

@@ -1,6 +1,5 @@
 #include "sluice/cli/serve/root_fence.hpp"
 
-#include <fmt/core.h>
 #include <sys/file.h>
 
 #include <cerrno>
@@ -29,17 +28,13 @@ enum class outcome : std::uint8_t { locked, busy, impossible };
 
 }  // namespace
 
-std::expected<root_fence, std::string> root_fence::claim(const std::string& path,
-                                                         std::chrono::steady_clock::time_point end) noexcept {
+result<std::optional<root_fence>> root_fence::claim(const std::string& path,
+                                                    std::chrono::steady_clock::time_point end) noexcept {
     auto directory = io::directory_handle::open({}, path);
-    if (not directory) return std::unexpected(directory.error().message());
+    if (not directory) return failure(directory.error());
     for (;;) {
         if (try_lock(*directory, LOCK_EX) != outcome::busy) return root_fence(*std::move(directory));
-        if (std::chrono::steady_clock::now() >= end)
-            return std::unexpected(
-                fmt::format("another process has locked {} (flock): a server that has its persistent "
-                            "handles, or one that has not ended yet; end it, or wait for its end",
-                            path));
+        if (std::chrono::steady_clock::now() >= end) return std::nullopt;
         std::this_thread::sleep_for(pause);
     }
 }

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <chrono>
-#include <expected>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "sluice/base/result.hpp"
 #include "sluice/io/path/directory_handle.hpp"
 
 namespace sluice::cli {
@@ -16,10 +17,11 @@ namespace sluice::cli {
 /// Thread safety: a value, for one thread at a time.
 class root_fence {
 public:
-    /// Claims the directory `path`. Errors: a text for the user, if another process has the lock
-    /// until `end`. File systems without flock(2) on directories (NFS) have no fence: then
-    /// only the journal's own lock excludes other servers. Blocks: until `end`.
-    [[nodiscard]] static std::expected<root_fence, std::string> claim(
+    /// Claims the directory `path`; std::nullopt if another process has the lock until `end`. Any
+    /// account that can read the directory can lock it, so this is no reason to end the server.
+    /// File systems without flock(2) on directories (NFS) have no fence: the claim succeeds without
+    /// one. Errors: those of opening the directory. Blocks: until `end`.
+    [[nodiscard]] static result<std::optional<root_fence>> claim(
         const std::string& path, std::chrono::steady_clock::time_point end) noexcept;
     /// Returns whether another process has a fence on the directory `path`.
     [[nodiscard]] static bool is_claimed(const std::string& path) noexcept;

@@ -20,14 +20,14 @@ TEST_F(root_fence_test, excludes_another_server_until_it_ends) {
     EXPECT_FALSE(root_fence::is_claimed(path_));
     {
         const auto mine = claim();
-        ASSERT_TRUE(mine.has_value()) << mine.error();
+        ASSERT_TRUE(mine.has_value() and mine->has_value());
         EXPECT_TRUE(root_fence::is_claimed(path_));
         const auto theirs = claim();
-        ASSERT_FALSE(theirs.has_value());
-        EXPECT_NE(theirs.error().find(path_), std::string::npos) << theirs.error();
+        ASSERT_TRUE(theirs.has_value());
+        EXPECT_FALSE(theirs->has_value());
     }
     EXPECT_FALSE(root_fence::is_claimed(path_));
-    EXPECT_TRUE(claim().has_value());
+    EXPECT_TRUE(claim().value().has_value());
 }
 
 TEST_F(root_fence_test, reports_a_missing_directory_as_an_error) {

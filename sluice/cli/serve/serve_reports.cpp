@@ -55,12 +55,15 @@ void report_problems(const smb::server::smb_server& server, const serve_options&
 
 void report_other_servers(const share_journals& journals, smb::server::event_log& log) {
     for (const std::string& path : journals.of_others())
-        log.write(smb::server::event_severity::warning,
-                  "another server has persistent handles of this directory",
+        log.write(smb::server::event_severity::warning, "another process has locked a shared directory",
                   {{"path", path},
                    {"hint",
-                    "clients of this server can change the files that these handles protect; end one "
-                    "of the servers"}});
+                    "if it is a server with persistent handles, end one of the two; find it by FLOCK in "
+                    "/proc/locks"}});
+    for (const std::string& path : journals.removed())
+        log.write(
+            smb::server::event_severity::warning, "persistent handles of an earlier server are not restored",
+            {{"path", path}, {"hint", "set continuous-availability to on to keep those of this server"}});
 }
 
 }  // namespace sluice::cli

@@ -18,7 +18,7 @@ void report_problems(const smb::server::smb_server& server, const serve_options&
                      smb::server::user_database& users,
                      const std::vector<share_opener::missing_directory>& without_snapshots,
                      smb::server::event_log& log);
-/// Logs the directories whose persistent handles another server has.
+/// Logs the directories whose persistent handles another server has, or had.
 /// Allocates, Thread safety: as above.
 void report_other_servers(const share_journals& journals, smb::server::event_log& log);
 

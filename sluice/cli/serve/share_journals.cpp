@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -21,6 +22,8 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::chrono::seconds wait_for_predecessor{10};
+// The journal is free: a predecessor has ended, except perhaps for the rest of its descriptors.
+constexpr std::chrono::seconds wait_for_fence{1};
 
 using journal_result = std::expected<std::shared_ptr<smb::server::handle_journal>, std::string>;
 
@@ -89,6 +92,24 @@ using journal_result = std::expected<std::shared_ptr<smb::server::handle_journal
     return *std::move(journal);
 }
 
+// Another share of the server may have the same directory.
+[[nodiscard]] bool is_available_elsewhere(const serve_options& options, const share_options& share) {
+    const auto root = find_share_root(share.path);
+    return std::ranges::any_of(options.shares, [&](const share_options& other) {
+        return is_continuously_available(options, other) and find_share_root(other.path) == root;
+    });
+}
+
+// This server protects no handles of the directory, so a later one must not restore those that an
+// earlier one had. Returns whether there was a journal.
+[[nodiscard]] bool remove_journal(const serve_options& options, const share_options& share) {
+    const std::optional<std::string> directory = state_directory(options);
+    const auto root = find_share_root(share.path);
+    if (not directory or not root or not root->is_directory) return false;
+    const std::string path = *directory + "/" + smb::server::journal_name(root->device, root->inode);
+    return ::unlink(path.c_str()) == 0;
+}
+
 }  // namespace
 
 bool is_continuously_available(const serve_options& options, const share_options& share) noexcept {
@@ -100,9 +121,13 @@ std::expected<share_journals, std::string> share_journals::open(const serve_opti
     share_journals all;
     const auto end = deadline::steady_clock::now() + wait_for_predecessor;  // for all roots
     // Before this server claims any.
-    for (const share_options& share : options.shares)
-        if (not is_continuously_available(options, share) and root_fence::is_claimed(share.path))
+    for (const share_options& share : options.shares) {
+        if (is_continuously_available(options, share)) continue;
+        if (root_fence::is_claimed(share.path))
             all.of_others_.push_back(share.path);
+        else if (not is_available_elsewhere(options, share) and remove_journal(options, share))
+            all.removed_.push_back(share.path);
+    }
     for (const share_options& share : options.shares) {
         if (not is_continuously_available(options, share)) continue;
         const auto refuse = [&](const std::string& why) {
@@ -116,10 +141,11 @@ std::expected<share_journals, std::string> share_journals::open(const serve_opti
         if (not root or not root->is_directory) continue;  // opening the share reports it
         const root_key key{root->device, root->inode};
         if (all.journals_.contains(key)) continue;
-        auto fence = root_fence::claim(share.path, end);
-        if (not fence) return refuse(fence.error());
         auto journal = open_journal(*directory, share, *root, end);
         if (not journal) return refuse(journal.error());
+        auto fence = root_fence::claim(share.path, deadline::steady_clock::now() + wait_for_fence);
+        if (not fence) return refuse(fence.error().message());
+        if (not*fence) all.of_others_.push_back(share.path);
         all.journals_.emplace(key, kept{.fence = *std::move(fence), .journal = *std::move(journal)});
     }
     return all;

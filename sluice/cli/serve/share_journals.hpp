@@ -3,6 +3,7 @@
 #include <expected>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,19 +31,22 @@ public:
     /// Returns the journal of a share; null if it had no continuous availability at the start of
     /// the server. Blocks: for the file system of the share.
     [[nodiscard]] std::shared_ptr<smb::server::handle_journal> of(const share_options& share) const;
-    /// Returns the paths of the shares without continuous availability whose directory another
-    /// server has it for: the clients of this one may change files that the handles of the other
-    /// one protect.
+    /// Returns the paths of the shares whose directory another process has locked: perhaps a server
+    /// that has persistent handles of it, and does not know the clients of this one.
     [[nodiscard]] const std::vector<std::string>& of_others() const noexcept { return of_others_; }
+    /// Returns the paths of the shares without continuous availability whose journal was removed:
+    /// an earlier server may have had persistent handles of them.
+    [[nodiscard]] const std::vector<std::string>& removed() const noexcept { return removed_; }
 
 private:
     using root_key = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
     struct kept {
-        root_fence fence;
+        std::optional<root_fence> fence;
         std::shared_ptr<smb::server::handle_journal> journal;
     };
     std::map<root_key, kept> journals_;
     std::vector<std::string> of_others_;
+    std::vector<std::string> removed_;
 };
 
 }  // namespace sluice::cli

@@ -62,7 +62,7 @@ void smb_server::add_shares(std::vector<std::shared_ptr<share>> kept,
         const std::shared_ptr<vfs::volume> volume = one.volume;
         ENSURE(not one.continuous_availability or one.journal != nullptr,
                "the persistent opens of a share have a journal");
-        if (one.continuous_availability) context_.set_persistent_opens();
+        if (one.continuous_availability or one.journal != nullptr) context_.set_persistent_opens();
         loop_watchdog* const watchdog = context_.watchdog();
         const std::uint32_t domain = watchdog == nullptr ? 0 : watchdog->domains().number_of(one.name);
         all.push_back(make_share(std::make_unique<share>(std::move(one), domain)));

@@ -52,6 +52,7 @@ protected:
     struct shared {
         journal_memory memory{std::size_t{256} << 12};
         std::shared_ptr<handle_journal> journal;
+        bool is_available = true;
         std::shared_ptr<vfs::volume> volume;
     };
     static void begin() { now_ = std::make_unique<shared>(); }
@@ -61,7 +62,7 @@ protected:
         auto opened = handle_journal::open(now_->memory.storage(), {.inode = 1});
         ASSERT_TRUE(opened.has_value());
         now_->journal = *std::move(opened);
-        share.continuous_availability = true;
+        share.continuous_availability = now_->is_available;
         share.journal = now_->journal;
         share.volume = now_->volume;
         if (now_->journal->origin() == smb::server::journal_origin::fresh) now_->journal->begin_service();

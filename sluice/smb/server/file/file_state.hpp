@@ -151,6 +151,9 @@ public:
 
     /// How many of its opens are persistent.
     [[nodiscard]] inline std::uint32_t& persistent_opens(const file_section& held) noexcept;
+    /// How many persistent opens of an earlier server could not be restored for a cause that may
+    /// pass. Until their time ends, no client opens the file.
+    [[nodiscard]] inline std::uint32_t& unrestored_opens(const file_section& held) noexcept;
 
     /// Whether a task retries, from time to time, the locks that wait for those of other servers.
     [[nodiscard]] inline bool& retries_locks(const file_section& held) noexcept;
@@ -187,6 +190,7 @@ private:
     std::atomic<std::uint32_t> ended_changes_{0};
     bool retries_locks_ = false;
     std::uint32_t persistent_opens_ = 0;
+    std::uint32_t unrestored_opens_ = 0;
     std::optional<wire::lease_key> last_closer_parent_;
 };
 
@@ -242,6 +246,10 @@ inline std::optional<wire::lease_key>& file_state::last_closer_parent(const file
 inline std::uint32_t& file_state::persistent_opens(const file_section& held) noexcept {
     ENSURE(held.is_of(*this), "a file is used in a section of its own");
     return persistent_opens_;
+}
+inline std::uint32_t& file_state::unrestored_opens(const file_section& held) noexcept {
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
+    return unrestored_opens_;
 }
 inline bool& file_state::retries_locks(const file_section& held) noexcept {
     ENSURE(held.is_of(*this), "a file is used in a section of its own");

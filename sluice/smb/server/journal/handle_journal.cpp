@@ -185,7 +185,8 @@ std::vector<handle_journal::recovered_handle> handle_journal::take_recovered() {
     for (const place& where : std::exchange(found_, {})) {
         const valid_copy current = current_copy(storage_->bytes(), where.index);
         ENSURE(current.generation == where.generation, "a slot changes after its record was taken");
-        recovered_handle made{.slot = slot(shared_from_this(), where, true),
+        recovered_handle made{.in = this,
+                              .slot = slot(shared_from_this(), where, true),
                               .record = {},
                               .content = {current.content.begin(), current.content.end()},
                               .locks = {}};

@@ -198,6 +198,7 @@ private:
 /// A record of an earlier process, and its slot. Before begin_service(), its end keeps the record;
 /// slot::clear() removes it. `record` refers to `content` and `locks`.
 struct handle_journal::recovered_handle {
+    const handle_journal* in = nullptr;
     handle_journal::slot slot;
     handle_record record;
     std::vector<std::byte> content;

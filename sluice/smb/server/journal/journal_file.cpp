@@ -154,9 +154,11 @@ result<std::unique_ptr<journal_storage>> open_journal_file(const journal_place& 
                                                            deadline within) noexcept {
     auto directory = open_state_directory(place);
     if (not directory) return failure(directory.error());
-    const std::string name =
-        "handles-" + in_hexadecimal(identity.device) + "-" + in_hexadecimal(identity.inode);
-    return open_in(std::move(*directory), place, name, within);
+    return open_in(std::move(*directory), place, journal_name(identity.device, identity.inode), within);
+}
+
+std::string journal_name(std::uint64_t device, std::uint64_t inode) {
+    return "handles-" + in_hexadecimal(device) + "-" + in_hexadecimal(inode);
 }
 
 result<std::array<std::byte, 16>> present_boot() noexcept {

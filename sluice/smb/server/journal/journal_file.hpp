@@ -27,6 +27,9 @@ struct journal_place {
                                                                          const journal_identity& identity,
                                                                          deadline within = {}) noexcept;
 
+/// Returns the name of that file in the state directory. Allocates: the name.
+[[nodiscard]] std::string journal_name(std::uint64_t device, std::uint64_t inode);
+
 /// Returns the ID of the machine's present boot. Errors: those of reading /proc. Blocks: never.
 [[nodiscard]] result<std::array<std::byte, 16>> present_boot() noexcept;
 

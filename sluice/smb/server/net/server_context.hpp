@@ -98,8 +98,6 @@ public:
         return has_persistent_opens_.load(std::memory_order_relaxed);  // a setting orders nothing
     }
     void set_persistent_opens() noexcept { has_persistent_opens_.store(true, std::memory_order_relaxed); }
-    /// How many restored opens wait for their clients.
-    std::atomic<std::size_t> awaited_opens{0};
     [[nodiscard]] const dispatcher& functions() const noexcept { return functions_; }
     /// Null if there is none. It may have ended.
     [[nodiscard]] std::shared_ptr<session> find_session(std::uint64_t id) const noexcept;
@@ -121,6 +119,8 @@ public:
     file_table files;  // before whatever holds a file's state
     open_table opens;
     lease_table leases;  // before the objects that refer to leases
+    /// Owned by the first loop.
+    std::vector<std::shared_ptr<unrestored_open>> unrestored;
     cached_directories directories;
     refusal_log refusals;
     /// Work that belongs to no connection: time limits of breaks and of durable opens.

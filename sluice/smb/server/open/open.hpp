@@ -252,8 +252,6 @@ public:
     /// Releases the scan, which only an open that has not ended needs.
     void drop_scan() noexcept;
 
-    /// Whether it was restored, and its client has not been back yet.
-    std::atomic<bool> is_awaited{false};
     std::atomic<std::uint64_t> position{0};  // FilePositionInformation: kept, not used
     /// Returns whether the next READ is to be compressed. Any thread: a hint, so that the order of
     /// calls does not matter.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,8 @@
 #include "sluice/smb/server/session/client_quotas.hpp"
 
 namespace sluice::smb::server {
+
+class file_state;
 
 /// The record of a persistent open in the journal of its share, and the texts and locks that the
 /// record refers to. Its end clears the record, so that an open which ends in whatever way is not
@@ -31,6 +34,14 @@ struct persistence {
     bool is_closed = false;  // by its client; the file is removed
     std::string stream;
     std::array<recorded_lock, handle_record::locks_max> locks{};
+};
+
+/// A record whose open an earlier server had, and which is not restored for a cause that may pass.
+/// Until its time ends, it keeps clients from the file (file_state::unrestored_opens), so that the
+/// next process can still restore the open. Thread safety: owned by the first loop.
+struct unrestored_open {
+    std::shared_ptr<file_state> file;
+    handle_journal::slot slot;
 };
 
 }  // namespace sluice::smb::server

@@ -57,6 +57,13 @@ namespace {
     return is_its_name ? nt_status::success : nt_status::invalid_parameter;
 }
 
+// Its client has closed it before the server was restarted, and it is about to remove its file.
+[[nodiscard]] bool is_closed(open& one) noexcept {
+    const file_section held(*one.file);
+    const persistence* const its = one.in_file(held).persistent.get();
+    return its != nullptr and its->is_closed;
+}
+
 // An anonymous client may be the previous one or any other.
 [[nodiscard]] bool is_of_owner(const durability& kept, const user_identity& user) noexcept {
     return not user.is_anonymous and equal_ignoring_case(kept.owner, user.name) and
@@ -67,7 +74,7 @@ namespace {
                               open* one) noexcept {
     if (one == nullptr or not one->is_live() or one->has_session()) return nt_status::object_name_not_found;
     const std::optional<durability> kept = one->durable();
-    if (not kept or one->file == nullptr) return nt_status::object_name_not_found;
+    if (not kept or one->file == nullptr or is_closed(*one)) return nt_status::object_name_not_found;
     if (wanted.is_persistent != kept->is_persistent) return nt_status::object_name_not_found;
     if (wanted.is_persistent and not may_be_persistent(r)) return nt_status::object_name_not_found;
     if (wanted.create_guid and *wanted.create_guid != one->create_guid.value_or(wire::guid{}))
@@ -162,7 +169,10 @@ bool keep_without_client(server_context& host, const std::shared_ptr<open>& one,
     });
     if (not is_kept) return false;
     end_after(host, one, how->timeout, number);
-    if (how->is_persistent) end_break_of_lost_client(host, *one);
+    if (how->is_persistent) {
+        record_disconnect(host, *one, how->timeout);
+        end_break_of_lost_client(host, *one);
+    }
     one->drop_scan();
     // In between, a break may have begun, or a lock may have been granted.
     if (not may_outlive_client(*one, *how) and one->end_if_disconnected(number)) (void)finish_end(host, *one);
@@ -212,7 +222,6 @@ std::expected<std::shared_ptr<open>, nt_status> reconnect(request& r, const wire
         case session::admission_result::refused:
             return std::unexpected(nt_status::object_name_not_found);
     }
-    end_awaiting(r.host(), *one);
     if (wanted.is_persistent) record_reconnect(*one);
     if (r.connection().agreed.is_at_least(wire::dialect::smb_3_0))
         one->continue_sequence(r.header().channel_sequence);

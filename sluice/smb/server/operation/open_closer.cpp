@@ -76,7 +76,6 @@ void forget(server_context& host, open& one, leftover& left) noexcept {
     open::disconnect_state lost = one.take_disconnect_state();
     host.later.end(lost.end);
     host.replays.end_eligibility(one);
-    end_awaiting(host, one);
     if (one.pipe != nullptr) one.pipe->end();
     one.drop_scan();
     leftover left{.file = one.file, .duty = {}, .breaks = {}, .lease = {}, .has_left = one.file == nullptr};

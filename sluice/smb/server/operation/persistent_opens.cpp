@@ -159,7 +159,9 @@ bool grant_persistence(const request& r, open& fresh, const wire::create_args& a
     }
     if (fresh.make_persistent(*r.session, how)) return true;
     const file_section held(*fresh.file);
-    if (fresh.in_file(held).persistent == nullptr) return false;
+    const persistence* const its = fresh.in_file(held).persistent.get();
+    // It may have left the file already; as its remover, it still has the record.
+    if (its == nullptr or its->is_closed) return false;
     fresh.in_file(held).persistent.reset();
     --fresh.file->persistent_opens(held);
     return false;
@@ -194,6 +196,7 @@ void record_late_grants(const file_section& held, file_state& file) noexcept {
 }
 
 bool is_in_grace(const file_section& held, file_state& file) noexcept {
+    if (file.unrestored_opens(held) != 0) return true;
     if (file.persistent_opens(held) == 0) return false;
     return std::ranges::any_of(file.opens(held), &open::is_in_grace);
 }
@@ -207,10 +210,12 @@ bool has_stream_in_grace(const file_section& held, server_context& host, file_st
 
 bool has_persistent_opens(const file_section& held, server_context& host, file_state& file) noexcept {
     if (not host.has_persistent_opens()) return false;
-    if (file.persistent_opens(held) != 0) return true;
+    const auto has_any = [&](file_state& one) {
+        return one.persistent_opens(held) != 0 or one.unrestored_opens(held) != 0;
+    };
     ENSURE(held.is_of(file), "a file is used in a section of its own");
-    return std::ranges::any_of(host.files.streams_of(held, file),
-                               [&](const auto& each) { return each->persistent_opens(held) != 0; });
+    return has_any(file) or std::ranges::any_of(host.files.streams_of(held, file),
+                                                [&](const auto& each) { return has_any(*each); });
 }
 
 bool is_of_absent_client(const file_section& held, const lease& of) noexcept {
@@ -229,11 +234,14 @@ void end_break_of_absent_client(const file_section& held, server_context& host, 
     of.file->wake_caching_waiters(held);
 }
 
-void end_awaiting(server_context& host, open& one) noexcept {
-    // relaxed: the sections of the file order the reconnect.
-    if (not one.is_awaited.exchange(false, std::memory_order_relaxed)) return;
-    const std::size_t before = host.awaited_opens.fetch_sub(1, std::memory_order_relaxed);
-    ENSURE(before != 0, "an open that is awaited is counted");
+void record_disconnect(server_context& host, open& one, std::chrono::milliseconds timeout) noexcept {
+    ENSURE(timeout.count() > 0, "an open without its client has an end");
+    const auto end = host.clock().steady_now().time_since_epoch() + timeout;
+    const file_section held(*one.file);
+    persistence* const its = one.in_file(held).persistent.get();
+    if (its == nullptr or not one.is_in_grace()) return;  // its client is back, or it has ended
+    its->record.waits_until = end;
+    record_state(held, one);
 }
 
 void record_reconnect(open& one) noexcept {
@@ -260,15 +268,23 @@ void record_removal(const file_section& held, open& one) noexcept {
     record_states(held, *one.file);
 }
 
-// The file of a stream, too, keeps its name: without removers, nothing is removed.
-void drop_removal(const file_section& held, open& one, std::vector<std::shared_ptr<open>>& unused) noexcept {
-    if (one.in_file(held).persistent == nullptr) return;
-    ENSURE(unused.empty(), "the opens of one file are released at a time");
-    if (one.file->base != nullptr) unused = one.file->base->take_removers(held);
-    if (one.file->is_delete_pending(held))
-        std::ranges::move(one.file->clear_delete_pending(held), std::back_inserter(unused));
-    for (open* const other : one.file->opens(held))
-        other->in_file(held).deletes_on_close = false;
+// Nothing is removed without removers. The records of those that have been closed tell the next
+// process to remove the file.
+void drop_removal(const file_section& held, file_state& file,
+                  std::vector<std::shared_ptr<open>>& unused) noexcept {
+    for (open* const one : file.opens(held))
+        one->in_file(held).deletes_on_close = false;
+    if (file.is_delete_pending(held) and not file.opens(held).empty())
+        std::ranges::move(file.clear_delete_pending(held), std::back_inserter(unused));
+    else
+        std::ranges::move(file.take_removers(held), std::back_inserter(unused));
+    ENSURE(file.removers(held).empty(), "a file without removers keeps its name");
+}
+
+[[nodiscard]] bool has_record(const file_section& held, file_state& file) noexcept {
+    const auto is_recorded = [&](const auto& one) { return one->in_file(held).persistent != nullptr; };
+    return std::ranges::any_of(file.opens(held), is_recorded) or
+           std::ranges::any_of(file.removers(held), is_recorded);
 }
 
 }  // namespace
@@ -287,10 +303,15 @@ void leave_persistent_opens(server_context& host) noexcept {
     // Those of shares that a reload has removed, too.
     for (const std::shared_ptr<open>& one : persistent)
         one->through->configuration().journal->freeze();
-    for (const std::shared_ptr<open>& one : persistent) {
+    host.unrestored.clear();  // for the next process
+    for (const std::shared_ptr<open>& one : host.opens.all()) {
+        if (one->file == nullptr) continue;
         std::vector<std::shared_ptr<open>> unused;  // released after the section
         const file_section held(*one->file);
-        drop_removal(held, *one, unused);
+        if (not has_record(held, *one->file)) continue;
+        drop_removal(held, *one->file, unused);
+        // The file of a stream, too, keeps its name.
+        if (one->file->base != nullptr) drop_removal(held, *one->file->base, unused);
     }
 }
 

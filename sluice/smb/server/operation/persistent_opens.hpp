@@ -50,10 +50,11 @@ void record_late_grants(const file_section& held, file_state& file) noexcept;
 /// The client of the lease is away: ends the break that it has not answered. Wakes its waiters.
 void end_break_of_absent_client(const file_section& held, server_context& host, lease& of) noexcept;
 
-/// The client of a restored open is back, or the open ends: it is not counted as awaited any more.
-void end_awaiting(server_context& host, open& one) noexcept;
 /// The client is back: the time for which its restored open waits is over. Before the reply.
 void record_reconnect(open& one) noexcept;
+/// The client is away from now on, and the open ends after `timeout`, also if the server is
+/// restarted.
+void record_disconnect(server_context& host, open& one, std::chrono::milliseconds timeout) noexcept;
 
 /// Before the server ends: the present records stay, and no file that one of them is about is
 /// removed with the opens that now end.

@@ -77,6 +77,8 @@ void end_rename(server_context& host, open& by, bool has_succeeded) noexcept {
         change_record(*one, [&](persistence& its) {
             ENSURE(not its.path.empty(), "a record has a name");
             if (now.size() > handle_record::path_bytes_max) now = has_succeeded ? its.other_path : its.path;
+            // The node may not know its new name, for example if it held another name of the file.
+            if (has_succeeded and now == its.path) return;
             // The client knows the old name until it gets the reply.
             its.other_path = has_succeeded ? std::exchange(its.path, std::move(now)) : std::string();
         });

@@ -23,6 +23,8 @@ using recovered = handle_journal::recovered_handle;
 
 namespace {
 
+constexpr std::size_t logged_max = 16;  // lines that each name a file
+
 // Why an open is not restored.
 enum class cause : std::uint8_t { none, user, file, conflict, undone, share, fault, bound, count };
 constexpr std::array<std::string_view, static_cast<std::size_t>(cause::count)> texts{
@@ -35,7 +37,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(cause::count)> t
     "its file cannot be opened",
     "a limit is reached"};
 
-// The others may pass. Their records are kept for the next process.
+// The others may pass.
 [[nodiscard]] bool is_proof(cause of) noexcept {
     return of < cause::share;
 }
@@ -109,9 +111,11 @@ public:
 private:
     // Returns std::nullopt if the record has gone with its open.
     [[nodiscard]] std::optional<cause> restore_one(recovered& from);
-    [[nodiscard]] cause check(const handle_record& of, std::shared_ptr<share>& through, vfs::node_ptr& node);
+    [[nodiscard]] cause check(const recovered& from, std::shared_ptr<share>& through, vfs::node_ptr& node);
     [[nodiscard]] std::chrono::milliseconds time_left(const handle_record& of) const noexcept;
     void leave(recovered& from, cause why);
+    [[nodiscard]] std::string reason_of(cause why) const;
+    [[nodiscard]] vfs::file_key key_for(const handle_record& of) const;
     void leave_undone(std::vector<recovered>& records);
     [[nodiscard]] bool restore_locks_of(const restored& each, bool exclusive);
     [[nodiscard]] std::shared_ptr<open> make(const handle_record& of, const std::shared_ptr<share>& through);
@@ -125,6 +129,7 @@ private:
 
     server_context& host_;
     std::vector<restored> all_;
+    std::size_t logged_ = 0;                                                    // of leave()
     std::optional<error> fault_{};                                              // of check()
     std::array<std::size_t, static_cast<std::size_t>(cause::count)> counts_{};  // by cause
 };
@@ -189,10 +194,13 @@ bool restoration::give_caching(const handle_record& of, open& fresh) {
     return true;
 }
 
-cause restoration::check(const handle_record& of, std::shared_ptr<share>& through, vfs::node_ptr& node) {
+cause restoration::check(const recovered& from, std::shared_ptr<share>& through, vfs::node_ptr& node) {
+    const handle_record& of = from.record;
     through = host_.find_share(of.share);
     if (through == nullptr or through->is_pipes() or not through->configuration().continuous_availability)
         return cause::share;
+    // The share has another directory now, in which the name of the file means nothing.
+    if (through->configuration().journal.get() != from.in) return cause::share;
     const auto account = host_.accounts().find(of.owner, of.domain);
     if (not account) return cause::user;
     result<vfs::node_ptr> found = find_node(through->volume(), of);
@@ -219,27 +227,57 @@ std::chrono::milliseconds restoration::time_left(const handle_record& of) const 
     return std::clamp(left, least, whole);
 }
 
-// Clears a record on proof that nothing is left to restore. Otherwise keeps it until its time ends.
+// Clears a record on proof that nothing is left to restore, or at the end of its time. Until then,
+// no client opens the file.
 void restoration::leave(recovered& from, cause why) {
     ENSURE(why != cause::none and why != cause::count, "an open that is not restored has a cause");
     ++counts_[static_cast<std::size_t>(why)];
     const std::chrono::milliseconds left = time_left(from.record);
     const bool is_over = from.record.waits_until.count() != 0 and left.count() == 1;
-    if (is_proof(why) or (is_over and not from.record.is_delete_pending)) return from.slot.clear();
-    const std::string reason = why == cause::fault and fault_
-                                   ? fault_->message()
-                                   : std::string(texts[static_cast<std::size_t>(why)]);
-    host_.log().write(event_severity::error,
-                      "persistent handle is not restored: other clients can open the file",
-                      {{"share", std::string(from.record.share)},
-                       {"file", std::string(from.record.path)},
-                       {"why", reason},
-                       {"hint", "remove the cause and restart the server within the timeout of the handle"}});
+    if (is_proof(why) or is_over or from.record.is_closed) return from.slot.clear();
+    if (++logged_ <= logged_max)
+        host_.log().write(
+            event_severity::error, "persistent handle is not restored",
+            {{"share", std::string(from.record.share)},
+             {"file", std::string(from.record.path)},
+             {"why", reason_of(why)},
+             {"hint",
+              "clients can open the file after the timeout of the handle; to restore it, remove "
+              "the cause and restart the server before"}});
     handle_record kept = from.record;
     if (kept.waits_until.count() == 0)
         kept.waits_until = host_.clock().steady_now().time_since_epoch() + left;
     ENSURE(from.slot.store(kept), "a record that was decoded fits");
-    from.slot.keep();
+    const auto blocks =
+        std::make_shared<unrestored_open>(host_.files.of(key_for(from.record)), std::move(from.slot));
+    {
+        const file_section held(*blocks->file);
+        ++blocks->file->unrestored_opens(held);
+    }
+    host_.unrestored.push_back(blocks);
+    host_.later.add(left, [&host = host_, which = std::weak_ptr(blocks)]() noexcept {
+        const std::shared_ptr<unrestored_open> one = which.lock();
+        if (one == nullptr) return;
+        std::erase(host.unrestored, one);
+        const file_section held(*one->file);
+        --one->file->unrestored_opens(held);
+        one->slot.clear();
+    });
+}
+
+std::string restoration::reason_of(cause why) const {
+    if (why == cause::fault and fault_) return fault_->message();
+    return std::string(texts[static_cast<std::size_t>(why)]);
+}
+
+// The number of an image, which a volume in memory has, is not recorded.
+vfs::file_key restoration::key_for(const handle_record& of) const {
+    vfs::file_key key = of.file;
+    const std::shared_ptr<share> through = host_.find_share(of.share);
+    if (through == nullptr or through->is_pipes()) return key;
+    const result<vfs::node_ptr> root = through->volume().find("", vfs::follow_links::yes);
+    if (root) key.image = (*root)->key().image;
+    return key;
 }
 
 // An open that its client has closed only removes its file. Another open of the file whose record
@@ -268,9 +306,10 @@ std::optional<cause> restoration::restore_one(recovered& from) {
     const handle_record& of = from.record;
     std::shared_ptr<share> through;
     vfs::node_ptr node;
-    if (const cause why = check(of, through, node); why != cause::none) return why;
+    if (const cause why = check(from, through, node); why != cause::none) return why;
     const std::shared_ptr<open> fresh = make(of, through);
-    if (fresh == nullptr) return cause::conflict;
+    if (fresh == nullptr)
+        return host_.opens.find_persistent(of.open_number) != nullptr ? cause::conflict : cause::bound;
     quota_hold counted = host_.quotas.take(fresh->counted.client(), limit::persistent_opens);
     if (counted.amount() == 0) {
         ENSURE(fresh->end() == open_phase::making, "an open that is being restored has no other user");
@@ -313,7 +352,8 @@ std::optional<cause> restoration::restore_one(recovered& from) {
         if (not of.is_closed) ++fresh->file->persistent_opens(held);
         fresh->file->locks(held).note_late_grants();
     }
-    if (give_caching(of, *fresh) and host_.replays.adopt(fresh)) {
+    const bool is_whole = of.is_closed or (give_caching(of, *fresh) and host_.replays.adopt(fresh));
+    if (is_whole) {
         all_.push_back({.one = fresh, .record = &of});
         return cause::none;
     }
@@ -340,7 +380,7 @@ bool restoration::restore_locks_of(const restored& each, bool exclusive) {
 
 void restoration::restore_locks(bool exclusive) {
     for (const restored& each : all_) {
-        if (each.one->has_ended() or restore_locks_of(each, exclusive)) continue;
+        if (each.one->has_ended() or each.record->is_closed or restore_locks_of(each, exclusive)) continue;
         drop(*each.one);
         --counts_[static_cast<std::size_t>(cause::none)];
         ++counts_[static_cast<std::size_t>(cause::conflict)];
@@ -351,8 +391,6 @@ void restoration::restore_locks(bool exclusive) {
 void restoration::finish() {
     for (const restored& each : all_) {
         if (each.one->has_ended()) continue;
-        each.one->is_awaited.store(true, std::memory_order_relaxed);
-        host_.awaited_opens.fetch_add(1, std::memory_order_relaxed);
         end_after(host_, each.one, time_left(*each.record), 1);
         if (not each.record->is_delete_pending) continue;
         const file_section held(*each.one->file);
