@@ -58,7 +58,7 @@ public:
     removal& operator=(const removal&) = delete;
     ~removal() {
         const file_section held(*file_);
-        file_->protocol(held).end_removal(right_, false);
+        file_->end_removal(held, right_, false);
         alone_.reset();
     }
 
@@ -121,7 +121,7 @@ public:
         ENSURE(not is_removed or file_->protocol(held).phase() == delete_phase::removing,
                "a file that was removed was being removed");
         if (is_removed) host_.files.forget(held, *file_);
-        file_->protocol(held).end_removal(right_, is_removed);
+        file_->end_removal(held, right_, is_removed);
         alone_.reset();
     }
 
