@@ -21,6 +21,8 @@ using server::peer_lock;
 using server::share_mode_lock_byte;
 using wire::command;
 using wire::nt_status;
+using wire::without;
+using wire::operator|=;  // NOLINT: for the lock bytes
 
 class played_server final : public server::peer_servers {
 public:
@@ -35,19 +37,23 @@ public:
     unsigned checks_at_seals = 0;  // how often it checks a file when it is sealed
     bool has_locked = false;       // has locked every byte of every file
     unsigned exclusive_claims = 0;
+    unsigned files_left_shown = 0;  // at the end of such a claim
 
 private:
     class seen_file final : public server::peer_file {
     public:
         explicit seen_file(played_server& by) noexcept : by_(by) {}
-        result<share_mode_lock_byte> raise(share_mode_lock_byte, share_mode_lock_byte) noexcept override {
+        result<share_mode_lock_byte> raise(share_mode_lock_byte up, share_mode_lock_byte) noexcept override {
             if (const auto act = std::exchange(by_.before_raise, nullptr)) act();
-            if (by_.conflicting.empty()) return share_mode_lock_byte::none;
+            if (by_.conflicting.empty()) {
+                shown_ |= up;
+                return share_mode_lock_byte::none;
+            }
             const result<share_mode_lock_byte> said = by_.conflicting.front();
             by_.conflicting.pop_front();
             return said;
         }
-        void lower(share_mode_lock_byte) noexcept override {}
+        void lower(share_mode_lock_byte down) noexcept override { shown_ = without(shown_, down); }
         result<void> claim_exclusively() noexcept override {
             if (by_.checks_at_seals != 0) {
                 --by_.checks_at_seals;
@@ -57,7 +63,10 @@ private:
             --by_.open_for_seals;
             return failure({EBUSY, "seal"});
         }
-        void end_exclusive_claim() noexcept override { ++by_.exclusive_claims; }
+        void end_exclusive_claim() noexcept override {
+            ++by_.exclusive_claims;
+            if (shown_ != share_mode_lock_byte::none) ++by_.files_left_shown;
+        }
         bool lock(const sync::byte_range&, peer_lock to) noexcept override {
             return not by_.has_locked or to == peer_lock::free;
         }
@@ -65,6 +74,7 @@ private:
 
     private:
         played_server& by_;
+        share_mode_lock_byte shown_ = share_mode_lock_byte::none;
     };
 };
 
@@ -158,6 +168,7 @@ TEST_F(peers, that_have_closed_a_file_let_it_go_before_the_reply) {
     EXPECT_EQ(close(file), nt_status::success);
     EXPECT_FALSE(found());
     EXPECT_EQ(other_.exclusive_claims, 1U);
+    EXPECT_EQ(other_.files_left_shown, 0U) << "another file may have its number now";
 }
 
 // The inode number of a file that another server has just removed may be used again.

@@ -89,7 +89,8 @@ public:
 
     void lower(share_mode_lock_byte down) noexcept override {
         hide(down & shown_);
-        if (shown_ != share_mode_lock_byte::none or not lock_bytes_.is_open()) return;
+        // At the end of an exclusive claim, that does the rest.
+        if (shown_ != share_mode_lock_byte::none or not lock_bytes_.is_open() or seal_) return;
         if (const auto entered = enter(); entered)
             leave_lock_bytes();
         else

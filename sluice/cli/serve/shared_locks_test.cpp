@@ -169,6 +169,18 @@ TEST_F(servers_of_one_directory, have_exclusive_use_of_a_file_only_while_no_othe
               share_mode_lock_byte::none);
 }
 
+TEST_F(servers_of_one_directory, leave_no_file_of_lock_bytes_that_were_lowered_in_an_exclusive_claim) {
+    const auto mine = server();
+    const auto file = mine->file(some_file);
+    ASSERT_EQ(file->raise(share_mode_lock_byte::goes, share_mode_lock_byte::none),
+              share_mode_lock_byte::none);
+    ASSERT_TRUE(file->claim_exclusively());
+    EXPECT_TRUE(has_lock_byte_files());
+    file->lower(share_mode_lock_byte::goes);
+    file->end_exclusive_claim();
+    EXPECT_FALSE(has_lock_byte_files());
+}
+
 TEST_F(servers_of_one_directory, lose_the_opens_and_locks_of_a_killed_server) {
     const auto mine = server();
     share_mode_lock_bytes at_mine(mine->file(some_file));

@@ -157,6 +157,12 @@ std::vector<std::shared_ptr<open>> file_state::clear_delete_pending(const file_s
     return std::exchange(removers_, {});
 }
 
+void file_state::end_removal(const file_section& held, name_right& right, bool is_removed) noexcept {
+    ENSURE(held.is_of(*this), "a file is used in a section of its own");
+    protocol_.end_removal(right, is_removed);
+    if (not is_delete_pending(held)) goes_.cancel();
+}
+
 share_mode_lock_bytes* file_state::peers(const file_section& held) noexcept {
     ENSURE(held.is_of(*this), "a file is used in a section of its own");
     return peers_ ? &*peers_ : nullptr;

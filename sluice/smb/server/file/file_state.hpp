@@ -117,6 +117,9 @@ public:
     void set_delete_pending(const file_section& held, std::shared_ptr<open> by);
     /// Returns the removers, which the caller releases outside the section.
     [[nodiscard]] std::vector<std::shared_ptr<open>> clear_delete_pending(const file_section& held) noexcept;
+    /// Ends a removal, as open_protocol::end_removal(). Other servers do not see the file as one
+    /// that goes any more: its number may already be that of another file.
+    void end_removal(const file_section& held, name_right& right, bool is_removed) noexcept;
     /// The last open to leave removes the file by the name of `by`, too.
     void add_remover(const file_section& held, std::shared_ptr<open> by);
     [[nodiscard]] inline const std::vector<std::shared_ptr<open>>& removers(

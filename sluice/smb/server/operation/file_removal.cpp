@@ -59,7 +59,7 @@ public:
     removal& operator=(const removal&) = delete;
     ~removal() {
         const file_section held(*file_);
-        file_->protocol(held).end_removal(right_, false);
+        file_->end_removal(held, right_, false);
         alone_.reset();
     }
 
@@ -125,7 +125,7 @@ public:
         if (is_removed) host_.files.forget(held, *file_);
         // Before another file can have its name and number.
         forget_removers(held, by);
-        file_->protocol(held).end_removal(right_, is_removed);
+        file_->end_removal(held, right_, is_removed);
         alone_.reset();
     }
 
