@@ -472,8 +472,10 @@ nt_status create_operation::begin_open() noexcept {
     fresh_->client = r_.connection().agreed.client;
     fresh_->disposition = args_.disposition;
     fresh_->attributes = args_.file_attributes;
-    if (r_.connection().agreed.is_at_least(wire::dialect::smb_3_0))
-        fresh_->begin_sequence(r_.header().channel_sequence);
+    // A new open has the number 0, which most clients use.
+    const std::uint16_t sequence = r_.header().channel_sequence;
+    if (sequence != 0 and r_.connection().agreed.is_at_least(wire::dialect::smb_3_0))
+        fresh_->begin_sequence(sequence);
     fresh_->instance = app_instance_in(r_, args_.contexts);
     if (args_.contexts.durable_v2 and r_.connection().agreed.is_at_least(wire::dialect::smb_3_0))
         fresh_->create_guid = args_.contexts.durable_v2->create_guid;
