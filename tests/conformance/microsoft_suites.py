@@ -23,12 +23,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 LEDGERS = {"MS-SMB2": HERE / "microsoft-smb2.txt", "MS-FSA": HERE / "microsoft-fsa.txt"}
 # What the suites expect of a server: an administrator may read and change audit lists, files have short names, and messages are
 # compressed.
-SERVER_OPTIONS = "--auditor administrator --short-names on --compression on"
-# One share has persistent handles, and the others have none. The runner writes a configuration without that, so it starts this
-# program, which adds it.
+SERVER_OPTIONS = ("--auditor administrator --short-names on --compression on "
+                  "--previous-versions .snapshots/%Y-%m-%d_%H%M")
+# One share has persistent handles, and the others have none. Another one has two snapshots. The runner writes a configuration
+# without that, so it starts this program, which adds both.
 AVAILABLE_SHARE = "FileShare"
 STARTER = """#!/bin/sh
 sed -i '/^name = "{share}"$/a continuous-availability = "on"' "$3"
+directory=$(sed -n 's|^path = "\\(.*/SMBBasic\\)"$|\\1|p' "$3" | head -1)
+mkdir -p "$directory/.snapshots/2026-11-27_1200" "$directory/.snapshots/2026-11-28_0100"
 exec {program} "$@"
 """
 # The state of persistent handles must be in memory.
@@ -36,7 +39,7 @@ MEMORY = "/dev/shm"
 # Their properties that state what the server supports. The others have the values of the runner.
 PROPERTIES = ("SupportedCompressionAlgorithms=LZ77;LZ77Huffman;LZNT1;Pattern_V1", "IsChainedCompressionSupported=true",
               "CompressedFileShare=SMBBasic", "IsDirectoryLeasingSupported=true", "IsPersistentHandlesSupported=true",
-              f"CAShareName={AVAILABLE_SHARE}", "CAShareServerName=10.0.0.1")
+              f"CAShareName={AVAILABLE_SHARE}", "CAShareServerName=10.0.0.1", "NumberOfPreviousVersions=2")
 # Topics that take less than a minute each: for both suites, 89 seconds (`time microsoft_suites.py --program PROGRAM --quick`).
 QUICK = {"MS-SMB2": "Name~CreateClose|Name~AppInstance|Name~QueryDir|Name~BVT_SMB2Compression", "MS-FSA": "Name~QueryDirectory|Name~FsCtl"}
 SKIPPED = 77

@@ -49,7 +49,7 @@ void list(const snapshot_arguments& arguments) {
     if (not opened)
         fail(about(vfs::directory_of_snapshots(arguments.directory, pattern), opened.error()) +
              std::string(vfs::remedy_for_snapshots(opened.error())));
-    const auto times = (*opened)->list({}, nullptr);
+    const auto times = (*opened)->list();
     if (not times) fail(about(vfs::directory_of_snapshots(arguments.directory, pattern), times.error()));
     for (const vfs::snapshot_time when : *times) {
         const auto name = pattern.name_of(when);

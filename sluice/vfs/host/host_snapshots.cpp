@@ -154,35 +154,12 @@ result<io::path_handle> host_snapshots::open_root(snapshot_time when) const {
                                  pattern_.subpath().empty() ? *name : join_path(*name, pattern_.subpath()));
 }
 
-// The snapshot is the server's to open; the path in it, the account's.
-bool host_snapshots::has_path(snapshot_time when, std::string_view path, const account_identity* as) const {
-    const auto root = open_root(when);
-    if (not root) return false;
-    if (path.empty()) return true;
-    const io::anchor_directory inside{.descriptor = root->descriptor(), .limit = limit_within(options_)};
-    const auto look = [&] {
-        const auto found = io::open_at(inside, io::terminated_path(path),
-                                       {.flags = O_PATH | O_NOFOLLOW, .operation = "find"});
-        if (not found) return false;
-        const io::handle closes({.descriptor = *found, .kind = io::handle_kind::path});
-        return true;
-    };
-    if (as == nullptr) return look();
-    const account_identity::use now(*as);
-    return look();
-}
-
-result<std::vector<snapshot_time>> host_snapshots::list(std::string_view path,
-                                                        const account_identity* as) noexcept {
-    std::string storage;
-    const auto inside = host_path(path, storage);
-    if (not inside) return failure(inside.error());
+result<std::vector<snapshot_time>> host_snapshots::list() noexcept {
     bool has_unknown = false;
     auto times = read_times(has_unknown);
-    if (not times) return times;
     // A directory is a snapshot. Opening all of them would mount them (ZFS).
-    if (inside->empty() and pattern_.subpath().empty() and not has_unknown) return times;
-    std::erase_if(*times, [&](snapshot_time each) { return not has_path(each, *inside, as); });
+    if (not times or (pattern_.subpath().empty() and not has_unknown)) return times;
+    std::erase_if(*times, [&](snapshot_time each) { return not open_root(each).has_value(); });
     return times;
 }
 

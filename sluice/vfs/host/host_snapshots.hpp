@@ -37,8 +37,7 @@ public:
                                                                       const host_volume_options& options);
 
     [[nodiscard]] fs_domain& domain() noexcept override { return *domain_; }
-    [[nodiscard]] result<std::vector<snapshot_time>> list(std::string_view path,
-                                                          const account_identity* as) noexcept override;
+    [[nodiscard]] result<std::vector<snapshot_time>> list() noexcept override;
     [[nodiscard]] result<std::shared_ptr<volume>> open(snapshot_time when) noexcept override;
 
 private:
@@ -53,7 +52,6 @@ private:
     // `has_unknown` becomes true if the file system has not said whether a name is a directory.
     [[nodiscard]] result<std::vector<snapshot_time>> read_times(bool& has_unknown) const;
     [[nodiscard]] result<io::path_handle> open_root(snapshot_time when) const;
-    [[nodiscard]] bool has_path(snapshot_time when, std::string_view path, const account_identity* as) const;
 
     io::io_multiplexer& multiplexer_;
     const io::path_handle directory_;  // confined, without symbolic links

@@ -44,9 +44,7 @@ protected:
                                     options)
             .value();
     }
-    std::vector<snapshot_time> list(std::string_view path = {}) {
-        return open("snap/%Y-%m-%d")->list(path, nullptr).value();
-    }
+    std::vector<snapshot_time> list() { return open("snap/%Y-%m-%d")->list().value(); }
 
     io::test_directory scratch;
     std::unique_ptr<io::io_multiplexer> multiplexer = io::make_epoll_multiplexer().value();
@@ -62,28 +60,15 @@ TEST_F(host_snapshots_test, list_the_times_of_the_names_that_match_the_latest_fi
     EXPECT_THAT(list(), ElementsAre(day(10), day(2), day(1)));
 }
 
-TEST_F(host_snapshots_test, list_only_the_times_at_which_the_name_existed) {
-    put("snap/2026-01-01/d/f");
-    put("snap/2026-01-02/d/g");
-    fs::create_directories(scratch.path_of("snap/2026-01-03/d/f"));
-    fs::create_symlink("/etc/passwd", scratch.path_of("snap/2026-01-02/link"));
-    fs::create_symlink("/etc", scratch.path_of("snap/2026-01-02/etc"));
-    EXPECT_THAT(list("d/f"), ElementsAre(day(3), day(1)));
-    EXPECT_THAT(list("d"), ElementsAre(day(3), day(2), day(1)));
-    EXPECT_THAT(list("none"), ElementsAre());
-    EXPECT_THAT(list("etc/passwd"), ElementsAre()) << "a link does not lead out of a snapshot";
-    EXPECT_EQ(code(open("snap/%Y-%m-%d")->list("../2026-01-01/d", nullptr)), EILSEQ);
-}
-
-TEST_F(host_snapshots_test, list_only_the_times_whose_files_an_open_finds) {
-    put("snap/2026-01-01/d/f");
+TEST_F(host_snapshots_test, follow_links_within_a_snapshot_only_if_the_share_does) {
     put("snap/2026-01-02/other/f");
     fs::create_symlink("other", scratch.path_of("snap/2026-01-02/d"));
-    const auto follows = open("snap/%Y-%m-%d");
-    const auto follows_none = open("snap/%Y-%m-%d", {.follow_links = false});
-    EXPECT_THAT(follows->list("d/f", nullptr).value(), ElementsAre(day(2), day(1)));
-    EXPECT_THAT(follows_none->list("d/f", nullptr).value(), ElementsAre(day(1)));
-    EXPECT_FALSE(follows_none->open(day(2)).value()->find("d/f", follow_links::yes));
+    fs::create_symlink("/etc", scratch.path_of("snap/2026-01-02/etc"));
+    const auto follows = open("snap/%Y-%m-%d")->open(day(2)).value();
+    const auto follows_none = open("snap/%Y-%m-%d", {.follow_links = false})->open(day(2)).value();
+    EXPECT_TRUE(follows->find("d/f", follow_links::yes));
+    EXPECT_FALSE(follows->find("etc/passwd", follow_links::yes)) << "no link leads out of a snapshot";
+    EXPECT_FALSE(follows_none->find("d/f", follow_links::yes));
 }
 
 TEST_F(host_snapshots_test, open_the_tree_of_a_time_without_changes_and_watches) {
@@ -118,8 +103,7 @@ TEST_F(host_snapshots_test, show_the_subpath_and_follow_no_link_to_it) {
     fs::create_directories(scratch.path_of("snap/2026-01-03"));
     fs::create_symlink("../2026-01-01/a", scratch.path_of("snap/2026-01-03/a"));
     const auto tested = open("snap/%Y-%m-%d/a/b");
-    EXPECT_THAT(tested->list("f", nullptr).value(), ElementsAre(day(1)));
-    EXPECT_THAT(tested->list("", nullptr).value(), ElementsAre(day(1)));
+    EXPECT_THAT(tested->list().value(), ElementsAre(day(1)));
     EXPECT_TRUE(tested->open(day(1)).value()->find("f", follow_links::yes));
     EXPECT_EQ(code(tested->open(day(3))), ENOENT);
 }
@@ -133,7 +117,7 @@ TEST_F(host_snapshots_test, keep_an_open_tree_when_its_snapshot_vanishes) {
     EXPECT_EQ(code(past->find("f", follow_links::yes)), ENOENT);
     EXPECT_TRUE(held->status());
     EXPECT_EQ(code(tested->open(day(1))), ENOENT);
-    EXPECT_THAT(tested->list("", nullptr).value(), ElementsAre());
+    EXPECT_THAT(tested->list().value(), ElementsAre());
 }
 
 TEST_F(host_snapshots_test, stay_in_their_directory_when_its_name_changes) {
@@ -141,14 +125,14 @@ TEST_F(host_snapshots_test, stay_in_their_directory_when_its_name_changes) {
     const auto tested = open("snap/%Y-%m-%d");
     fs::rename(scratch.path_of("snap"), scratch.path_of("renamed"));
     fs::create_symlink("/etc", scratch.path_of("snap"));
-    EXPECT_THAT(tested->list("f", nullptr).value(), ElementsAre(day(1)));
+    EXPECT_THAT(tested->list().value(), ElementsAre(day(1)));
 }
 
 TEST_F(host_snapshots_test, list_the_latest_of_too_many) {
     const auto tested = open("snap/%s");
     for (std::size_t i = 0; i != limits::snapshots_listed_max + 10; ++i)
         fs::create_directories(scratch.path_of("snap/" + std::to_string(1000 + i)));
-    const auto times = tested->list("", nullptr).value();
+    const auto times = tested->list().value();
     ASSERT_EQ(times.size(), limits::snapshots_listed_max);
     EXPECT_EQ(times.front().time_since_epoch(), 2033s);
     EXPECT_EQ(times.back().time_since_epoch(), 1010s);
@@ -181,7 +165,7 @@ TEST_F(host_snapshots_test, are_found_if_the_root_of_the_share_is_a_link) {
     const auto opened = host_snapshots::open(*multiplexer, scratch.path_of("share"),
                                              snapshot_pattern::parse("snap/%Y-%m-%d").value(), {});
     ASSERT_TRUE(opened) << "the administrator has named the root";
-    EXPECT_THAT((*opened)->list("f", nullptr).value(), ElementsAre(day(1)));
+    EXPECT_THAT((*opened)->list().value(), ElementsAre(day(1)));
 }
 
 TEST_F(host_snapshots_test, have_one_domain_of_their_own_however_often_they_are_opened) {
@@ -224,17 +208,6 @@ TEST_F(host_snapshots_test, report_a_missing_directory) {
     const auto none =
         host_snapshots::open(*multiplexer, scratch.path(), snapshot_pattern::parse("none/%s").value(), {});
     EXPECT_EQ(code(none), ENOENT);
-}
-
-TEST_F(host_snapshots_test, look_a_path_up_as_the_account) {
-    if (::geteuid() != 0) GTEST_SKIP() << "only root can assume the identity of an account";
-    put("snap/2026-01-01/closed/f");
-    put("snap/2026-01-02/closed/f");
-    fs::permissions(scratch.path_of("snap"), fs::perms::owner_all);
-    fs::permissions(scratch.path_of("snap/2026-01-01/closed"), fs::perms::owner_all);
-    const auto account = account_identity::create({.user_id = 1234, .group_id = 1234}).value();
-    EXPECT_THAT(open("snap/%Y-%m-%d")->list("closed/f", account.get()).value(), ElementsAre(day(2)))
-        << "the directory of the snapshots is the server's, and the files are the account's";
 }
 
 }  // namespace

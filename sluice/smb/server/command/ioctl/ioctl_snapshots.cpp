@@ -1,4 +1,4 @@
-// Previous versions of a file, which Windows shows in a tab of its properties.
+// Previous versions, which Windows shows in a tab of the properties of a file.
 
 #include "sluice/smb/server/command/ioctl/ioctl.hpp"
 #include "sluice/smb/server/metadata/status_of_error.hpp"
@@ -15,25 +15,21 @@ namespace {
 
 using found_times = std::expected<std::vector<vfs::snapshot_time>, nt_status>;
 
-// The times at which the file's name existed: those of now, also for an open in a snapshot. A list
-// may take long, so a tree connection makes one at a time; otherwise it could occupy all workers.
+// The times of all snapshots of the share ([MS-SMB2] 2.2.32.2): a client asks for the file at each
+// of them. A list may take long, so a tree connection makes one at a time; otherwise it could
+// occupy all workers.
 [[nodiscard]] io::task<found_times> times_of(control& c) noexcept {
     tree& present = *c.r.tree;
     const std::shared_ptr<vfs::snapshots> source = present.target->configuration().snapshots;
     if (source == nullptr) co_return found_times{};
-    using asked_path = std::expected<std::string, nt_status>;
-    const auto path = co_await c.r.call(*c.file, [&] { return asked_path(c.file->node->path()); });
-    if (not path) co_return std::unexpected(path.error());
     change_turn turn(c.r, present.snapshot_lists);
     if (not turn.is_taken()) {
         io::task<nt_status> waiting = turn.wait();
         const nt_status refused = co_await std::move(waiting);
         if (refused != nt_status::success) co_return std::unexpected(refused);
     }
-    const vfs::account_identity* const as =
-        present.impersonated != nullptr ? &present.impersonated->account() : nullptr;
     const auto list = [&]() -> found_times {
-        auto listed = source->list(*path, as);
+        auto listed = source->list();
         if (not listed) return std::unexpected(status_of(listed.error()));
         return *std::move(listed);
     };
