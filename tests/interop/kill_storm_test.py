@@ -352,8 +352,8 @@ class Storm:
         self.kills = 0
         self.counts = collections.Counter()
 
-    def _server(self):
-        options = ("--continuous-availability", "on", "--state-directory", str(self._scratch / "state"),
+    def _server(self, availability="on"):
+        options = ("--continuous-availability", availability, "--state-directory", str(self._scratch / "state"),
                    "--user", f"{OTHER_USER}%{OTHER_PASSWORD}")
         return Victim(self._program, self._scratch / "served", arguments=options)
 
@@ -513,6 +513,17 @@ class Storm:
                 status = try_open(other, file.acknowledged.name)
                 assert status == SUCCESS, f"after its handle was closed, {file.acknowledged.name} returned {status:#x}"
 
+    def end(self):
+        """A server without the option removes the records of its predecessors, and logs it. Once."""
+        journals = self._scratch / "state"
+        assert list(journals.glob("handles-*")), "no server has left a journal"
+        for is_first in (True, False):
+            with self._server(availability="off") as server:
+                server.end(signal.SIGTERM)  # afterwards the log is complete
+                is_logged = "persistent handles of an earlier server are not restored" in server.log()
+                assert is_logged == is_first, server.log()
+            assert not list(journals.glob("handles-*")), "the journal is still there"
+
 
 def main():
     program = pathlib.Path(sys.argv[1]).resolve()
@@ -528,6 +539,7 @@ def main():
         while storm.kills < kills:
             storm.round()
         storm.finish()
+        storm.end()
     print(f"{storm.kills} kills")
     for what, count in sorted(storm.counts.items()):
         print(f"{what}: {count}")

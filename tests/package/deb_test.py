@@ -15,6 +15,8 @@ import sys
 import tempfile
 import unittest
 
+from commands import run
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SKIPPED = 77
 PROGRAM_BYTES_MAX = 8_000_000
@@ -49,14 +51,6 @@ COMP_LINE='sluice se' COMP_WORDS=(sluice se) COMP_CWORD=1
 _sluice sluice
 echo "${COMPREPLY[@]}"
 """
-
-
-def run(*command, **options):
-    done = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, errors="replace", **options)
-    if done.returncode != 0:
-        raise AssertionError(f"{' '.join(map(str, command))} returned {done.returncode}:\n{done.stdout[-4000:]}")
-    return done.stdout
 
 
 def skip(reason):

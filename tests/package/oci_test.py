@@ -13,11 +13,12 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tarfile
 import tempfile
 import unittest
+
+from commands import run
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SKIPPED = 77
@@ -48,14 +49,6 @@ kill $server
 wait $server
 cat "$volume/log"
 """
-
-
-def run(*command, **options):
-    done = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, **options)
-    if done.returncode != 0:
-        raise AssertionError(f"{command[0]} returned {done.returncode}:\n{done.stdout[-4000:]}")
-    return done.stdout
 
 
 class Image(unittest.TestCase):

@@ -8,10 +8,11 @@ Builds the program with the preset `static`. Needs root.
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 import unittest
+
+from commands import run
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = ROOT / "build" / "static" / "sluice" / "cli" / "sluice"
@@ -40,14 +41,6 @@ inside lock --group unknown-group /home/jobs.lock -- /sluice --version 2>&1 || t
 kill $server
 wait $server
 """
-
-
-def run(*command, **options):
-    done = subprocess.run([str(part) for part in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, **options)
-    if done.returncode != 0:
-        raise AssertionError(f"{command[0]} returned {done.returncode}:\n{done.stdout[-4000:]}")
-    return done.stdout
 
 
 class Static(unittest.TestCase):

@@ -181,7 +181,10 @@ TEST_P(persistent_kills, acknowledged_states_are_restored_whenever_the_server_is
     run_script();
     if (GetParam() == more_than_all_changes)
         EXPECT_FALSE(now_->journal->is_frozen()) << "the script is longer";
-    if (is_not_simulated_) return;
+    if (is_not_simulated_) {
+        kill_and_restart();
+        GTEST_SKIP() << "the volume has carried out what a kill here would have prevented";
+    }
     kill_and_restart();
     const state seen = observe();
     EXPECT_TRUE(seen == before_ or seen == after_)

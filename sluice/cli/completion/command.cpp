@@ -1,5 +1,5 @@
 // sluice completion prints the script of a shell. The script runs the hidden command
-// `sluice complete`, which add_completion_candidates() declares.
+// `sluice complete`, which command_line::run() carries out.
 
 #include <fmt/core.h>
 

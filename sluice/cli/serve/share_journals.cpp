@@ -145,7 +145,7 @@ std::expected<share_journals, std::string> share_journals::open(const serve_opti
         if (not journal) return refuse(journal.error());
         auto fence = root_fence::claim(share.path, deadline::steady_clock::now() + wait_for_fence);
         if (not fence) return refuse(fence.error().message());
-        if (not*fence) all.of_others_.push_back(share.path);
+        if (not fence->has_value()) all.of_others_.push_back(share.path);
         all.journals_.emplace(key, kept{.fence = *std::move(fence), .journal = *std::move(journal)});
     }
     return all;

@@ -319,11 +319,11 @@ bool handle_journal::slot::store(const handle_record& record) noexcept {
 
 void handle_journal::slot::clear() noexcept {
     if (has_record_) write(nullptr);
-    ENSURE(journal_ != nullptr, "a slot that was moved or kept has no record");
+    ENSURE(journal_ != nullptr, "a slot that was moved has no record");
 }
 
 void handle_journal::slot::write(const handle_record* record) noexcept {
-    ENSURE(journal_ != nullptr, "a slot that was moved or kept has no record");
+    ENSURE(journal_ != nullptr, "a slot that was moved has no record");
     if (not journal_->may_write()) return;
     ++place_.generation;
     journal_->write(place_, record);

@@ -175,8 +175,6 @@ public:
     [[nodiscard]] bool store(const handle_record& record) noexcept;
     /// Makes the slot empty: the open will not be restored. After freeze(), does nothing.
     void clear() noexcept;
-    /// Leaves the slot and its record to the next process.
-    void keep() noexcept { journal_.reset(); }
 
     /// Returns whether the slot has a record.
     [[nodiscard]] bool has_record() const noexcept { return has_record_; }

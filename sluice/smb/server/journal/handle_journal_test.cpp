@@ -111,7 +111,6 @@ TEST_F(handle_journal_test, recovers_nothing_of_a_slot_that_was_cleared_or_ended
     cleared.clear();
     EXPECT_FALSE(cleared.has_record());
     ended.reset();
-    kept.keep();
     EXPECT_EQ(journal->slots_in_use(), 3U);
     EXPECT_EQ(numbers_after(journal), numbers{3});
 }
@@ -307,7 +306,6 @@ TEST_F(handle_journal_test, is_emptied_if_its_boot_or_root_is_another_one) {
         journal->begin_service();
         auto slot = journal->reserve().value();
         EXPECT_TRUE(slot.store(owned_record(1).record));
-        slot.keep();
         journal->freeze();
     };
     const auto found = [this] {

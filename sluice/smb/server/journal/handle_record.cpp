@@ -37,7 +37,7 @@ struct fixed_part {
     le64 device;                       // 104
     le64 inode;                        // 112
     le64 stream_number;                // 120
-    le64 born;                         // 128
+    le64 zero_1;                       // 128
     le8 caching_kind;                  // 136
     le8 zero;                          // 137
     le16 epoch;                        // 138
@@ -118,8 +118,8 @@ bool operator==(const handle_record& a, const handle_record& b) noexcept {
     const auto numbers = [](const handle_record& r) noexcept {
         return std::tie(r.open_number, r.create_guid, r.client_guid, r.app_instance, r.app_version,
                         r.granted_access, r.share_access, r.options, r.disposition, r.action, r.attributes,
-                        r.timeout, r.waits_until, r.file, r.born, r.caching, r.deletes_on_close,
-                        r.is_delete_pending, r.is_closed, r.lock_sequences);
+                        r.timeout, r.waits_until, r.file, r.caching, r.deletes_on_close, r.is_delete_pending,
+                        r.is_closed, r.lock_sequences);
     };
     const auto texts = [](const handle_record& r) noexcept {
         return std::tie(r.owner, r.domain, r.share, r.path, r.other_path, r.stream);
@@ -156,7 +156,7 @@ fixed_part fixed_part_of(const handle_record& record) noexcept {
         .device = le64(record.file.volume),
         .inode = le64(record.file.file),
         .stream_number = le64(record.file.stream),
-        .born = le64(static_cast<std::uint64_t>(record.born.time_since_epoch().count())),
+        .zero_1 = {},
         .caching_kind = le8(static_cast<std::uint8_t>(record.caching.which)),
         .zero = {},
         .epoch = le16(record.caching.epoch),
@@ -181,7 +181,8 @@ fixed_part fixed_part_of(const handle_record& record) noexcept {
 std::optional<handle_record> record_of(const fixed_part& fixed) noexcept {
     const std::uint32_t flags = fixed.flags.value();
     const auto is_set = [flags](std::uint32_t flag) noexcept { return (flags & flag) != 0; };
-    if ((flags & ~known_flags) != 0 or fixed.zero.value() != 0 or fixed.zero_2.value() != 0)
+    if ((flags & ~known_flags) != 0 or fixed.zero_1.value() != 0 or fixed.zero.value() != 0 or
+        fixed.zero_2.value() != 0)
         return std::nullopt;
     handle_record made;
     made.open_number = fixed.open_number.value();
@@ -201,7 +202,6 @@ std::optional<handle_record> record_of(const fixed_part& fixed) noexcept {
                  .volume = fixed.device.value(),
                  .file = fixed.inode.value(),
                  .stream = fixed.stream_number.value()};
-    made.born = vfs::time_point(vfs::time_point::duration(static_cast<std::int64_t>(fixed.born.value())));
     made.caching = {.which = static_cast<recorded_caching::kind>(fixed.caching_kind.value()),
                     .state = static_cast<wire::lease_state>(fixed.caching_state.value()),
                     .epoch = fixed.epoch.value(),

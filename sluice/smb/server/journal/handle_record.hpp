@@ -72,7 +72,6 @@ struct handle_record {
     std::chrono::nanoseconds waits_until{0};
 
     vfs::file_key file{};  // `image` is 0: images have no persistent opens
-    vfs::time_point born{};
     recorded_caching caching{};
     bool deletes_on_close = false;   // the open
     bool is_delete_pending = false;  // the file

@@ -9,6 +9,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <thread>
 
 #include "sluice/smb/server/journal/journal_format.hpp"
@@ -64,11 +65,13 @@ TEST_F(journal_file_test, has_the_records_of_an_earlier_process) {
     {
         const auto journal = open();
         journal->begin_service();
-        auto slot = journal->reserve().value();
-        EXPECT_TRUE(slot.store(owned_record(5).record));
-        auto ended = journal->reserve().value();
-        EXPECT_TRUE(ended.store(owned_record(6).record));
-        slot.keep();
+        const auto slot = std::make_unique<handle_journal::slot>(journal->reserve().value());
+        EXPECT_TRUE(slot->store(owned_record(5).record));
+        {
+            auto ended = journal->reserve().value();
+            EXPECT_TRUE(ended.store(owned_record(6).record));
+        }
+        journal->freeze();  // before the end of `slot`
     }
     const auto journal = open();
     const auto found = journal->take_recovered();

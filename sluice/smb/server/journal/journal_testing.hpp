@@ -90,8 +90,6 @@ private:
         record.timeout = std::chrono::milliseconds(bits());
         record.file = {
             .image = 0, .volume = random.next_u64(), .file = random.next_u64(), .stream = random.next_u64()};
-        record.born =
-            vfs::time_point(vfs::time_point::duration(static_cast<std::int64_t>(random.next_u64())));
         record.caching.which = static_cast<recorded_caching::kind>(random.below(4));
         if (record.caching.which != recorded_caching::kind::none) {
             record.caching.state = static_cast<wire::lease_state>(random.below(8));
