@@ -63,6 +63,8 @@ public:
         smb::server::server_configuration configuration;
         configuration.signing = smb::server::protection::offered;
         configuration.shares = make(*first_, clock_);
+        for (const smb::server::share_configuration& each : configuration.shares)
+            domains_.push_back(each.volume->domain().shared_from_this());
         server_ =
             std::make_unique<smb::server::smb_server>(smb::server::server_dependencies{.loop = *first_,
                                                                                        .clock = clock_,
@@ -123,6 +125,7 @@ public:
         EXPECT_EQ(gauges.opens, 0U) << "no open outlives its session";
         EXPECT_EQ(gauges.files, 0U) << "no file stays locked or shared";
         EXPECT_EQ(gauges.buffers, 0U) << "every buffer is returned";
+        wait_for_workers();
     }
 
 private:
@@ -133,6 +136,13 @@ private:
         co_await std::move(ending);
     }
 
+    // Their last calls destroy nodes, which hold their volume: it must not outlive its loop.
+    void wait_for_workers() {
+        for (const auto& domain : domains_)
+            for (auto now = domain->statistics(); now.queued + now.running != 0; now = domain->statistics())
+                std::this_thread::yield();
+    }
+
     std::unique_ptr<io::io_multiplexer> first_ = io::best_available().value();
     std::vector<std::unique_ptr<running_loop>> others_;
     smb::server::one_shot_event<bool> ended_;
@@ -140,6 +150,7 @@ private:
     system_random secrets_;
     smb::server::user_database users_;
     silent_log log_;
+    std::vector<std::shared_ptr<vfs::fs_domain>> domains_;
     std::unique_ptr<smb::server::smb_server> server_;
 };
 
