@@ -221,8 +221,8 @@ private:
     }
 }
 
-// What a change of a file in a snapshot gives. Its position and mode are those of the open. A new
-// name would be on the volume of the present files, as names in requests are.
+// Returns the status of a change of a file in a snapshot. Its position and mode are those of the
+// open. A new name would be on another volume, that of the present files.
 [[nodiscard]] nt_status check_for_past(const wire::set_info_args& args) noexcept {
     if (args.type != wire::info_type::file) return nt_status::media_write_protected;
     switch (file_information_class(args.information_class)) {
