@@ -83,7 +83,7 @@ TEST(a_server_that_stops, encrypts_the_notification_if_the_session_requires_it) 
 
 TEST(a_server_that_stops, notifies_no_client_of_an_earlier_dialect) {
     rig world;
-    stopped_client one(world, {.dialect_max = smb::wire::dialect::smb_3_0_2});
+    stopped_client one(world, {.server_name = "server", .dialect_max = smb::wire::dialect::smb_3_0_2});
     EXPECT_TRUE(one.notification.empty());
     EXPECT_FALSE(one.failure());
 }
