@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/cli/serve/listening.hpp"
 #include "sluice/cli/serve/serve_options.hpp"
 
 namespace sluice::cli {
@@ -15,7 +16,7 @@ struct banner_facts {
     std::vector<std::string> addresses;  // hosts others can reach, best first; never empty
     std::vector<std::string> listening;  // address and port of each listener
     std::uint16_t port = 445;
-    bool is_fallback_port = false;  // port 445 was not available
+    listening_choice choice = listening_choice::as_given;
     std::vector<std::string> users;
     std::string fresh_password;      // password of the first user, if it was generated now
     bool users_are_for_now = false;  // named with their passwords on the command line

@@ -21,9 +21,11 @@
 #include "sluice/cli/fat/image/image_share.hpp"
 #include "sluice/cli/hardening/hardening.hpp"
 #include "sluice/cli/message.hpp"
+#include "sluice/cli/serve/activation.hpp"
 #include "sluice/cli/serve/banner.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
 #include "sluice/cli/serve/limits.hpp"
+#include "sluice/cli/serve/listening.hpp"
 #include "sluice/cli/serve/log_writer.hpp"
 #include "sluice/cli/serve/loop_threads.hpp"
 #include "sluice/cli/serve/proc_thread_usage.hpp"
@@ -34,6 +36,7 @@
 #include "sluice/cli/serve/serve_reports.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/serve/serve_shares.hpp"
+#include "sluice/cli/serve/service_manager.hpp"
 #include "sluice/cli/serve/share_domains.hpp"
 #include "sluice/cli/serve/share_journals.hpp"
 #include "sluice/cli/serve/share_streams.hpp"
@@ -57,9 +60,6 @@ namespace {
 
 using smb::server::smb_server;
 using smb::server::user_database;
-
-constexpr std::uint16_t usual_port = 445;
-constexpr std::uint16_t unprivileged_port = 1445;
 
 // Returns a password that is easy to type: no ambiguous characters. 20 of 31 characters are 99
 // bits.
@@ -162,12 +162,20 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
                   {{"share", share.name}, {"path", share.path}, {"effect", effect}});
 }
 
+// For the service manager.
+[[nodiscard]] std::string serving_text(std::size_t shares, const smb_server& server) {
+    std::string text = fmt::format("serves {} {} at", shares, shares == 1 ? "share" : "shares");
+    for (const io::socket_address& each : server.addresses())
+        text += (text.ends_with(" at") ? " " : ", ") + each.text();
+    return text;
+}
+
 // Carries out SIGHUP for the shares. If the file has an error, the running configuration stays in
 // effect. Returns the paths of shares that are incomplete because their file systems do not answer.
 [[nodiscard]] std::vector<std::string> reload_shares(smb_server& server, user_database& users,
                                                      const reload_requests::read_options& options,
                                                      const share_roots& answered, share_opener& opener,
-                                                     smb::server::event_log& log) {
+                                                     smb::server::event_log& log, service_manager& manager) {
     using smb::server::event_severity;
     if (options)
         if (const auto admitted = admit(users, *options); not admitted)
@@ -179,6 +187,8 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     if (not reopened.shares) {
         log.write(event_severity::error, "cannot reload shares; keeping the current shares",
                   {{"why", reopened.shares.error()}});
+        manager.set_status(
+            "the last reload has failed: the shares are unchanged, and the log has the reason");
         return {};
     }
     server.replace_shares(*std::move(reopened.shares));
@@ -188,18 +198,21 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     report_no_answer(reopened.left_out, "it is not served until it answers", log);
     report_problems(server, *options, users, reopened.missing_snapshots, log);
     log.write(event_severity::info, "configuration reloaded", {});
+    manager.set_status(serving_text(options->shares.size(), server));
     return reopened.needed;
 }
 
 [[nodiscard]] reload_requests::actions reload_actions(smb_server& server, user_database& users,
                                                       const serve_options& given, const std::string& file,
-                                                      share_opener& opener, smb::server::event_log& log) {
+                                                      share_opener& opener, smb::server::event_log& log,
+                                                      service_manager& manager) {
     return {.read = [given, file] { return with_file(given, file); },
             .find_root = find_share_root,
             .reload =
                 [&](const reload_requests::read_options& options, const share_roots& answered) {
-                    return reload_shares(server, users, options, answered, opener, log);
-                }};
+                    return reload_shares(server, users, options, answered, opener, log, manager);
+                },
+            .ended = [&] { manager.reloaded(); }};
 }
 
 // Returns the Unix account, with its groups, that the user's file operations run as. It is never
@@ -258,80 +271,24 @@ struct users_result {
     return *std::move(opened);
 }
 
-[[nodiscard]] std::vector<io::socket_address> addresses_for(const serve_options& options,
-                                                            std::uint16_t port) {
-    std::vector<io::socket_address> all;
-    for (const std::string& text : options.listen) {
-        const auto address = listener_address(text, port);
-        ENSURE(address.has_value(), "checked when the options were read");
-        all.push_back(*address);
-    }
-    if (all.empty()) all.push_back(io::socket_address::any_v6(port));
-    return all;
-}
-
-// Returns the source of the interfaces that clients receive: those of the options, or else those of
-// the machine at the time of the request.
-[[nodiscard]] std::function<std::vector<smb::server::network_interface>()> interfaces_for(
-    const serve_options& options) {
-    if (options.advertise.empty())
-        return [listening = addresses_for(options, usual_port)] { return own_interfaces(listening); };
-    auto advertised = parse_advertised(options.advertise);
-    if (not advertised) fail("invalid value for --advertise: " + advertised.error());
-    return [always = *std::move(advertised)] { return always; };
-}
-
-[[nodiscard]] std::string listening_problem(const error& why) {
-    const bool is_of_port = why == std::errc::address_in_use or why == std::errc::permission_denied;
-    return why.message() + (is_of_port ? "; use --port or --listen to choose another port" : "");
-}
-
-// The kernel may release the sockets of a killed server only some time after its end, when it takes
-// down its rings. The clients of persistent handles wait.
-[[nodiscard]] result<void> start_at(smb_server& server, const serve_options& options, std::uint16_t port) {
-    constexpr std::chrono::milliseconds pause{50};
-    constexpr unsigned attempts_max = 200;
-    const auto where = addresses_for(options, port);
-    result<void> started = server.start(where);
-    for (unsigned attempts = 1; server.context().has_persistent_opens() and attempts != attempts_max;
-         ++attempts) {
-        if (started or started.error() != std::errc::address_in_use) break;
-        std::this_thread::sleep_for(pause);
-        started = server.start(where);
-    }
-    return started;
-}
-
-// Binds the given addresses. Without a port, binds the default port if permitted.
-[[nodiscard]] std::expected<bool, std::string> start(smb_server& server, const serve_options& options) {
-    const bool has_choice = options.port == 0;
-    const auto started = start_at(server, options, has_choice ? usual_port : options.port);
-    if (started) return false;
-    const bool may_retry = has_choice and (started.error() == std::errc::permission_denied or
-                                           started.error() == std::errc::address_in_use);
-    if (not may_retry) return std::unexpected(listening_problem(started.error()));
-    const auto retried = server.start(addresses_for(options, unprivileged_port));
-    if (not retried) return std::unexpected(listening_problem(retried.error()));
-    return true;
-}
-
 // The sockets of a server that listens.
 struct opened_service {
-    bool is_fallback_port = false;
+    listening_choice listening = listening_choice::as_given;
     std::unique_ptr<observers> watching;
 };
 
 // Restores persistent handles, starts to listen, and opens the status socket and the metrics. From
 // here on the server has tasks, so an error ends it in the same way as a signal.
 [[nodiscard]] std::expected<opened_service, std::string> open_service(smb_server& server,
-                                                                      const serve_options& options) {
+                                                                      const serve_options& options,
+                                                                      const std::vector<int>& activated) {
     server.restore();
-    const auto is_fallback_port = start(server, options);
-    if (not is_fallback_port) return std::unexpected(is_fallback_port.error());
+    const auto listening = start_listening(server, options, activated);
+    if (not listening) return std::unexpected(listening.error());
     auto watching =
         observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});
     if (not watching) return std::unexpected(watching.error());
-    return opened_service{.is_fallback_port = *is_fallback_port, .watching = *std::move(watching)};
+    return opened_service{.listening = *listening, .watching = *std::move(watching)};
 }
 
 // Returns the account that accesses files.
@@ -341,7 +298,7 @@ struct opened_service {
 }
 
 void print_banner(const smb_server& server, const serve_options& options, const users_result& users,
-                  bool is_fallback_port, const observers& watching, const server_hardening& hardening,
+                  listening_choice listening, const observers& watching, const server_hardening& hardening,
                   std::string runs_as) {
     std::error_code unknown;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
@@ -351,7 +308,7 @@ void print_banner(const smb_server& server, const serve_options& options, const 
                        .addresses = own_addresses(),
                        .listening = {},
                        .port = 0,
-                       .is_fallback_port = is_fallback_port,
+                       .choice = listening,
                        .users = users.names,
                        .fresh_password = users.fresh_password,
                        .users_are_for_now = users.are_for_now,
@@ -388,6 +345,8 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
         io::task<void> stopping = watching->stop();
         co_await std::move(stopping);
     }
+    io::task<void> announcing = server.announce_stop();
+    co_await std::move(announcing);
     server.stop();
     io::task<void> ending = server.done();
     co_await std::move(ending);
@@ -396,14 +355,14 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
 // Returns the configuration of the server, without shares.
 [[nodiscard]] smb::server::server_configuration configuration_for(
     const serve_options& options, std::vector<smb::server::share_configuration> shares,
-    const smb::server::process_resources& resources) {
+    const smb::server::process_resources& resources, const std::vector<int>& activated) {
     smb::server::server_configuration configuration;
     configuration.name = options.name.empty() ? "SLUICE" : options.name;
     configuration.shares = std::move(shares);
     configuration.bounds = smb::server::server_bounds::of(resources);
     configuration.allows_guests = options.guest;
     configuration.has_directory_leases = options.directory_leases != "off";
-    configuration.interfaces = interfaces_for(options);
+    configuration.interfaces = interfaces_for(options, activated);
     configuration.session_lifetime = std::chrono::minutes(options.session_lifetime);
     if (options.impersonate) {
         if (geteuid() != 0)
@@ -462,9 +421,19 @@ void wait_for_threads(const share_domains& domains, const reload_requests& reloa
     return all;
 }
 
-[[nodiscard]] serve_options complete_options(const serve_options& given, const std::string& file) {
+// An address of the configuration that has no effect must not go unnoticed.
+void check_activation(const std::vector<int>& activated, const serve_options& options) {
+    if (not activated.empty() and (options.port != 0 or not options.listen.empty()))
+        warn(
+            "the sockets of the service manager replace --port and --listen; remove these, or disable the "
+            "socket unit");
+}
+
+[[nodiscard]] serve_options complete_options(const serve_options& given, const std::string& file,
+                                             const std::vector<int>& activated) {
     auto read = with_file(given, file);
     if (not read) fail(read.error());
+    check_activation(activated, *read);
     return *std::move(read);
 }
 
@@ -474,13 +443,27 @@ template <class Value>
     return *std::move(from);
 }
 
-[[nodiscard]] share_journals or_fail(std::expected<share_journals, std::string> from) {
+template <class Value>
+[[nodiscard]] Value or_fail(std::expected<Value, std::string> from) {
     if (not from) fail(from.error());
     return *std::move(from);
 }
 
+// Starts the thread that samples the loops.
+[[nodiscard]] std::unique_ptr<watchdog_thread> watch_loops(smb::server::loop_watchdog& watchdog,
+                                                           share_domains& domains, service_manager& manager) {
+    watchdog.on_blocked_call([&domains](std::uint32_t number) {
+        if (const auto blocked = domains.table().find(number)) blocked->record_blocked_call();
+    });
+    return or_fail(watchdog_thread::start(watchdog, [&watchdog, &manager] {
+        manager.keep_alive(service_manager::clock::now(), watchdog.stuck_loops());
+    }));
+}
+
 void serve(const serve_options& given, const std::string& file) {
-    const serve_options options = complete_options(given, file);
+    const std::vector<int> activated = or_fail(take_activation_sockets());
+    service_manager manager(take_service_environment(), warn);
+    const serve_options options = complete_options(given, file, activated);
     users_result users = open_users(options);
     // Before the files that describe them become inaccessible: control groups, system accounts, and
     // the state directory.
@@ -505,17 +488,13 @@ void serve(const serve_options& given, const std::string& file) {
     if (not shares.shares) fail(shares.shares.error());
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
     system_clock_source clock;
-    const smb::server::event_severity least = least_severity(options);
-    log_writer writer(least);
-    smb::server::log_thread log(writer, least);
+    log_writer writer(least_severity(options));
+    smb::server::log_thread log(writer, least_severity(options));
     smb::server::loop_activity activity(*loop);
     const smb::server::loop_activity::use watched(activity, ::gettid());
     const auto activities = all_activities(activity, *others);
     proc_thread_usage threads;
     smb::server::loop_watchdog watchdog(activities, clock, threads, log);
-    watchdog.on_blocked_call([&domains](std::uint32_t number) {
-        if (const auto blocked = domains.table().find(number)) blocked->record_blocked_call();
-    });
     smb::server::one_shot_event<bool> stop(*loop);
     smb_server server({.loop = *loop,
                        .clock = clock,
@@ -525,22 +504,24 @@ void serve(const serve_options& given, const std::string& file) {
                        .peers = peers.get(),
                        .other_loops = others->loops(),
                        .watchdog = &watchdog},
-                      configuration_for(options, *std::move(shares.shares), resources));
+                      configuration_for(options, *std::move(shares.shares), resources, activated));
     server.context().administrators.publish(options.administrators);
-    const auto watching_loops = or_fail(watchdog_thread::start(watchdog));
-    reload_requests reloads(*loop, reload_actions(server, *users.database, given, file, opener, log));
+    const auto watching_loops = watch_loops(watchdog, domains, manager);
+    reload_requests reloads(*loop,
+                            reload_actions(server, *users.database, given, file, opener, log, manager));
     const auto ends_in_time =
         or_fail(stop_deadline::start([&] { end_with_stuck_calls(domains, reloads, log); }));
     const auto end_service = [&] { reloads.end(), stop.set(true); };
     const signals handling(
-        *loop, [&] { ends_in_time->begin(); }, end_service,
-        [&] { reload_users(server, *users.database, log), reloads.add(); });
-    const auto service = open_service(server, options);
+        *loop, [&] { ends_in_time->begin(), manager.stopping(); }, end_service,
+        [&] { manager.reloading(), reload_users(server, *users.database, log), reloads.add(); });
+    const auto service = open_service(server, options, activated);
     if (service) {
         report_problems(server, options, *users.database, shares.missing_snapshots, log);
         report_other_servers(journals, log);
-        print_banner(server, options, users, service->is_fallback_port, *service->watching, hardening,
+        print_banner(server, options, users, service->listening, *service->watching, hardening,
                      std::move(runs_as));
+        manager.ready(serving_text(options.shares.size(), server));
     } else {
         end_service();
     }

@@ -181,8 +181,23 @@ void read_signing_algorithms(table_reader& reader, serve_options& options) {
 
 constexpr const char* not_a_table = "invalid share: write each one as a table [[share]]";
 
+// First: a file of a later version may have settings and values that this program does not know.
+void check_version(table_reader& reader) {
+    constexpr std::int64_t supported = 1;
+    const toml::node* const node = reader.find("version");
+    if (node == nullptr) return;
+    const auto version = node->value<std::int64_t>();
+    if (not node->is_integer() or *version < 1)
+        return reader.refuse(*node, "invalid value for version: use 1");
+    if (*version > supported)
+        reader.refuse(*node, fmt::format("unsupported version {}; this program supports version {}; use a "
+                                         "newer sluice",
+                                         *version, supported));
+}
+
 [[nodiscard]] std::string read_table(const toml::table& table, serve_options& options) {
     table_reader reader(table, "");
+    check_version(reader);
     reader.take("name", options.name, validate_server_name);
     reader.take("listen", options.listen, validate_listener);
     reader.take("advertise", options.advertise, validate_advertised_addresses);

@@ -16,6 +16,7 @@
 #include "sluice/cli/fat/image/image.hpp"
 #include "sluice/cli/serve/share_root.hpp"
 #include "sluice/smb/server/journal/journal_file.hpp"
+#include "sluice/smb/server/journal/journal_version.hpp"
 
 namespace sluice::cli {
 
@@ -87,6 +88,11 @@ using journal_result = std::expected<std::shared_ptr<smb::server::handle_journal
         return std::unexpected(fmt::format("another server has persistent handles of {}: {}", share.path,
                                            storage.error().message()));
     if (not storage) return std::unexpected(storage.error().message());
+    if (const auto version = smb::server::later_version_in(**storage))
+        return std::unexpected(
+            fmt::format("{}: unsupported version {}; this program supports version {}; use "
+                        "a newer sluice, or remove the file to end its persistent handles",
+                        (*storage)->name(), *version, smb::server::journal_version()));
     auto journal = smb::server::handle_journal::open(*std::move(storage), identity, {.process_id = process});
     if (not journal) return std::unexpected(journal.error().message());
     return *std::move(journal);

@@ -242,6 +242,8 @@ private:
     [[nodiscard]] outcome<pool_buffer> decompress(bytes_view frame) noexcept;
     [[nodiscard]] outcome<void> take_messages(bytes_view messages, bool was_sealed) noexcept;
     [[nodiscard]] outcome<void> take_message(const wire::message_view& message, bool was_sealed) noexcept;
+    [[nodiscard]] outcome<void> take_notification(const wire::message_view& message,
+                                                  bool was_sealed) noexcept;
     [[nodiscard]] outcome<void> authenticate_reply(const exchange& one, const wire::header& header,
                                                    std::span<const bytes_view> parts,
                                                    bool was_sealed) noexcept;

@@ -162,7 +162,7 @@ void smb_server::restore() {
 result<void> smb_server::start(std::span<const io::socket_address> where) noexcept {
     ENSURE(listeners_.empty() and not context_.connections.is_stopping(),
            "a server starts once, before it stops");
-    std::vector<std::unique_ptr<io::listening_socket_handle>> bound;
+    listeners bound;
     for (const io::socket_address& address : where) {
         auto listener = io::listening_socket_handle::listen(address, {.accepted = kept_alive});
         if (not listener) return failure(listener.error());
@@ -170,10 +170,35 @@ result<void> smb_server::start(std::span<const io::socket_address> where) noexce
         const auto attached = bound.back()->set_multiplexer(&context_.loop());
         if (not attached) return failure(attached.error());
     }
+    accept_on_all(std::move(bound));
+    return {};
+}
+
+result<void> smb_server::start_with(std::span<const int> descriptors) noexcept {
+    ENSURE(listeners_.empty() and not context_.connections.is_stopping(),
+           "a server starts once, before it stops");
+    listeners taken;
+    const auto release_all = [&taken](const error& why) {
+        for (const auto& each : taken)
+            (void)each->release();
+        return failure(why);
+    };
+    for (const int descriptor : descriptors) {
+        auto listener = io::listening_socket_handle::adopt(descriptor, kept_alive);
+        if (not listener) return release_all(listener.error());
+        taken.push_back(std::make_unique<io::listening_socket_handle>(*std::move(listener)));
+    }
+    for (const auto& each : taken)
+        if (const auto attached = each->set_multiplexer(&context_.loop()); not attached)
+            return release_all(attached.error());
+    accept_on_all(std::move(taken));
+    return {};
+}
+
+void smb_server::accept_on_all(listeners bound) noexcept {
     listeners_ = std::move(bound);
     for (const auto& listener : listeners_)
         listening_.spawn(accept_on(*listener));
-    return {};
 }
 
 io::task<void> smb_server::accept_on(io::listening_socket_handle& listener) noexcept {
@@ -289,6 +314,22 @@ namespace {
 }
 
 }  // namespace
+
+io::task<void> smb_server::announce_stop() noexcept {
+    ENSURE(context_.loop().is_owner(), "a stop is announced on the first loop");
+    if (std::exchange(has_announced_stop_, true) or announce_end_of_sessions(context_) == 0) co_return;
+    for (const auto& each : context_.loops())
+        co_await io::uncancelled(run_posted_items(*each, context_.loop()));
+    for (auto waited = std::chrono::nanoseconds::zero(); waited < limits::stop_notice_max;
+         waited += limits::stop_notice_check_period) {
+        bool has_unsent = false;
+        (void)context_.connections.read_each(
+            [&has_unsent](const connection& one) { has_unsent = has_unsent or one.has_unsent(); });
+        if (not has_unsent) co_return;
+        const deadline until(limits::stop_notice_check_period);
+        (void)co_await io::co_sleep(context_.loop(), until);
+    }
+}
 
 io::task<void> smb_server::done() noexcept {
     co_await listening_.join();

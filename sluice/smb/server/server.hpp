@@ -47,6 +47,9 @@ public:
     /// Binds and listens at every address. If one fails, it listens at none, and the caller may try
     /// again with others. Errors: those of listening_socket_handle::listen, naming the address.
     [[nodiscard]] result<void> start(std::span<const io::socket_address> where) noexcept;
+    /// Accepts connections from sockets that already listen, and owns them if it succeeds.
+    /// Errors: those of listening_socket_handle::adopt. Allocates: the handles.
+    [[nodiscard]] result<void> start_with(std::span<const int> descriptors) noexcept;
     /// Serves these shares from now on. A client that is connected to a share that is missing or
     /// different in the new list keeps its connection; new tree connections use the new shares
     /// only.
@@ -58,6 +61,10 @@ public:
     /// requests, opens and watches; and the durable opens of removed users that wait for their
     /// client. Returns the number of sessions.
     std::size_t end_sessions_of_removed_users() noexcept;
+    /// Notifies clients that support it that their sessions are closed, and waits until the kernel
+    /// has these messages, for limits::stop_notice_max at most: a client that receives nothing does
+    /// not delay the stop. Once, before stop(). Suspends.
+    [[nodiscard]] io::task<void> announce_stop() noexcept;
     /// Accepts no more connections and ends the existing ones. Requests in flight are answered or
     /// cut short.
     void stop() noexcept;
@@ -96,6 +103,8 @@ private:
                                            std::span<io::io_multiplexer* const> loops);
     [[nodiscard]] std::shared_ptr<volume_feed> run_feed(const std::shared_ptr<vfs::volume>& of);
     [[nodiscard]] io::task<void> run_changes(std::shared_ptr<volume_feed> of) noexcept;
+    using listeners = std::vector<std::unique_ptr<io::listening_socket_handle>>;
+    void accept_on_all(listeners bound) noexcept;
     [[nodiscard]] io::task<void> accept_on(io::listening_socket_handle& listener) noexcept;
     [[nodiscard]] io::task<void> serve(std::size_t loop, io::socket_handle socket,
                                        io::socket_address peer) noexcept;
@@ -107,8 +116,9 @@ private:
 
     server_context context_;
     std::vector<served_volume> volumes_;
-    std::vector<std::unique_ptr<io::listening_socket_handle>> listeners_;
+    listeners listeners_;
     io::task_group listening_;
+    bool has_announced_stop_ = false;
 };
 
 }  // namespace sluice::smb::server

@@ -176,6 +176,19 @@ void end_tree(server_context& host, session& of, const tree& ending) noexcept {
         (void)end_open_of(host, *one, &of);
 }
 
+std::size_t announce_end_of_sessions(server_context& host) noexcept {
+    std::size_t announced = 0;
+    for (const std::shared_ptr<session>& each : host.sessions.all()) {
+        const bool is_wanted = each->agreed.is_at_least(wire::dialect::smb_3_1_1) and
+                               wire::has(each->agreed.capabilities, wire::capabilities::notifications);
+        if (not is_wanted) continue;
+        ++announced;
+        for (const std::shared_ptr<channel>& via : each->channels())
+            if (via->is_established()) connection::notify_session_closed(via);
+    }
+    return announced;
+}
+
 // Durable opens outlive their sessions, not the server.
 void end_all_opens(server_context& host) noexcept {
     for (const std::shared_ptr<open>& one : host.opens.all())

@@ -44,6 +44,9 @@ void end_tree(server_context& host, session& of, const tree& ending) noexcept;
 /// requests, opens and watches; and the durable opens of removed users that wait for their client.
 /// Returns the number of sessions.
 std::size_t end_sessions_of_removed_users(server_context& host) noexcept;
+/// Notifies the clients that support it, on all their channels, that their sessions are closed: the
+/// server is about to stop. Once. Returns the number of sessions.
+std::size_t announce_end_of_sessions(server_context& host) noexcept;
 /// Ends every open that is left: durable opens outlive their sessions, but not the server.
 void end_all_opens(server_context& host) noexcept;
 

@@ -69,8 +69,10 @@ void loop_watchdog::check(std::size_t number, watched_loop& loop) noexcept {
         case stalled:
             slow_turns_.fetch_add(1, std::memory_order_relaxed);
             stalls_.fetch_add(1, std::memory_order_relaxed);
+            stuck_loops_.fetch_add(1, std::memory_order_relaxed);
             break;
         case recovered:
+            stuck_loops_.fetch_sub(1, std::memory_order_relaxed);
             write_line("event loop responds again", number, loop, seen.lasted);
             break;
     }

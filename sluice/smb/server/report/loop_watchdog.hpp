@@ -82,6 +82,10 @@ public:
     /// The names for the numbers in loop_work::domain.
     [[nodiscard]] domain_names& domains() noexcept { return domains_; }
 
+    /// The number of loops that are stuck in a turn now.
+    [[nodiscard]] std::size_t stuck_loops() const noexcept {
+        return stuck_loops_.load(std::memory_order_relaxed);
+    }
     /// How often a loop was found stuck so far.
     [[nodiscard]] std::uint64_t stalls() const noexcept { return stalls_.load(std::memory_order_relaxed); }
     /// How many turns took limits::loop_turn_max so far, those of stalls among them.
@@ -111,6 +115,7 @@ private:
     event_log& log_;
     std::function<void(std::uint32_t)> on_blocked_call_;
     domain_names domains_;
+    std::atomic<std::size_t> stuck_loops_{0};
     std::atomic<std::uint64_t> stalls_{0};
     std::atomic<std::uint64_t> slow_turns_{0};
 };
