@@ -22,8 +22,9 @@ namespace sluice::vfs {
 /// for /proc. Thread safety: any thread.
 [[nodiscard]] std::optional<unsigned> umask_of_process() noexcept;
 
-/// The mode that a new file or directory is created with, and the owner and mode that it gets before
-/// any client can use it. While its owner and group are not final, only its owner has rights.
+/// The mode that a new file or directory is created with, and the owner and mode that it gets
+/// before any client can use it. While its owner and group are not final, only its owner has
+/// rights.
 ///
 /// Thread safety: the thread that creates the object.
 class new_object {
