@@ -81,14 +81,18 @@ result<private_attributes> apply_create_metadata(const host_tree& tree, const io
     return private_attributes{.metadata = stored};
 }
 
-// Gives a new file its attributes, owner and mode; removes it if that fails. The attributes first:
-// a user that gives the file away may have no rights to it afterwards.
+// Gives a new file its attributes, owner and mode; removes it if that fails. The attributes need
+// the rights of the owner: they come after the mode, which a umask may have reduced, but before the
+// owner.
 result<private_attributes> complete(const host_tree& tree, const new_object& begun, const io::handle& made,
                                     io::file_status& status, const creation_request& wanted,
                                     std::string_view path) noexcept {
-    auto own = apply_create_metadata(tree, made, status, wanted, path);
+    const bool is_given_away = tree.options.created.may_change_owner();
     result<void> done;
-    if (own) done = begun.complete(made, status);
+    if (not is_given_away) done = begun.complete(made, status);
+    result<private_attributes> own = private_attributes{};
+    if (done) own = apply_create_metadata(tree, made, status, wanted, path);
+    if (done and own and is_given_away) done = begun.complete(made, status);
     if (own and done) return own;
     // In a directory with the sticky bit, the user may not.
     const account_identity::pause as_process;
