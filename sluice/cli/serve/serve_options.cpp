@@ -132,14 +132,85 @@ void check_referral(table_reader& reader, const toml::table& table, const share_
                                                 share.referral.size(), referral_targets_max));
     if (share.name.empty()) return reader.refuse(*node, "missing setting name, which a referral needs");
     for (const std::string_view key :
-         {"size-limit", "read-only", "hide-unreadable", "read-only-user", "auditor", "offload", "short-names",
-          "previous-versions", "overlay", "journal", "code-page", "time-zone"})
+         {"size-limit", "read-only",   "hide-unreadable",   "read-only-user", "auditor",
+          "offload",    "short-names", "previous-versions", "owner",          "group",
+          "file-mode",  "folder-mode", "inherit-owner",     "hide",           "hide-dot-files",
+          "reject",     "overlay",     "journal",           "code-page",      "time-zone"})
         if (const toml::node* const of_files = table.get(key))
             reader.refuse(*of_files,
                           fmt::format("'{}' does not apply to a share with a referral; remove it", key));
 }
 
-[[nodiscard]] std::string read_share(const toml::table& table, share_options& share) {
+// Reads the name or the number of an account.
+template <class LookUp>
+void read_account(table_reader& reader, std::string_view key, std::optional<std::uint32_t>& into,
+                  LookUp look_up, std::string (*why_not)(std::uint32_t)) {
+    const toml::node* const node = reader.find(key);
+    if (node == nullptr) return;
+    const auto number = node->value_exact<std::int64_t>();
+    const auto text = number ? fmt::format("{}", *number) : node->value_exact<std::string>();
+    if (not text)
+        return reader.refuse(*node,
+                             fmt::format("invalid value for {}: use a name in quotes, or a number", key));
+    const auto found = look_up(*text);
+    const std::string rule = found ? why_not(*found) : found.error();
+    if (not rule.empty())
+        return reader.refuse(*node, fmt::format("invalid value '{}' for {}: {}", *text, key, rule));
+    into = *found;
+}
+
+void read_mode(table_reader& reader, std::string_view key, std::optional<std::uint16_t>& into,
+               std::expected<std::uint16_t, std::string> (*parse)(const std::string&)) {
+    std::string text;
+    const toml::node* const node = reader.find(key);
+    if (node == nullptr) return;
+    reader.take(key, text);
+    if (not reader.problem.empty()) return;
+    const auto parsed = parse(text);
+    if (not parsed)
+        return reader.refuse(*node, fmt::format("invalid value '{}' for {}: {}", text, key, parsed.error()));
+    into = *parsed;
+}
+
+void read_ownership(table_reader& reader, named_accounts& accounts, vfs::creation_rules& rules) {
+    const auto user = [&](const std::string& text) { return accounts.user(text); };
+    const auto group = [&](const std::string& text) { return accounts.group(text); };
+    read_account(reader, "owner", rules.owner, user, why_not_owner);
+    read_account(reader, "group", rules.group, group, why_not_group);
+    read_mode(reader, "file-mode", rules.file_bits, parse_file_mode);
+    read_mode(reader, "folder-mode", rules.directory_bits, parse_directory_mode);
+    reader.take("inherit-owner", rules.inherits_owner);
+    if (not rules.inherits_owner) return;
+    const toml::node& node = *reader.find("inherit-owner");
+    if (rules.owner)
+        return reader.refuse(node,
+                             "'inherit-owner' does not apply to a share with 'owner'; remove one of them");
+    if (const std::string why = why_not_inherit_owner(); not why.empty())
+        reader.refuse(node, fmt::format("invalid value for inherit-owner: {}", why));
+}
+
+void read_patterns(table_reader& reader, std::string_view key, std::vector<std::string> texts,
+                   vfs::name_patterns& into) {
+    reader.take(key, texts);
+    auto parsed = vfs::name_patterns::parse(texts);
+    const toml::node* const node = reader.find(key);
+    if (parsed)
+        into = *std::move(parsed);
+    else if (node != nullptr)
+        reader.refuse(*node, fmt::format("invalid value for {}: {}", key, parsed.error()));
+}
+
+void read_file_rules(table_reader& reader, named_accounts& accounts, share_file_rules& rules) {
+    read_ownership(reader, accounts, rules.created);
+    bool hides_dot_files = false;
+    reader.take("hide-dot-files", hides_dot_files);
+    const std::vector<std::string> dot_files(hides_dot_files ? 1 : 0, ".*");
+    read_patterns(reader, "hide", dot_files, rules.hidden_names);
+    read_patterns(reader, "reject", {}, rules.rejected_names);
+}
+
+[[nodiscard]] std::string read_share(const toml::table& table, named_accounts& accounts,
+                                     share_options& share) {
     table_reader reader(table, "[[share]]: ");
     reader.take("name", share.name);
     reader.take("path", share.path);
@@ -157,6 +228,7 @@ void check_referral(table_reader& reader, const toml::table& table, const share_
     reader.take_switch("short-names", share.short_names);
     reader.take("previous-versions", share.previous_versions, validate_previous_versions_of_share);
     reader.take_switch("continuous-availability", share.continuous_availability);
+    read_file_rules(reader, accounts, share.files);
     reader.take("overlay", share.image.overlay);
     reader.take("journal", share.image.journal);
     reader.take("code-page", share.image.code_page);
@@ -239,7 +311,7 @@ void check_version(table_reader& reader) {
             share_options share;
             if (one == nullptr)
                 reader.refuse(*list->get(i), not_a_table);
-            else if (std::string problem = read_share(*one, share); reader.problem.empty())
+            else if (std::string problem = read_share(*one, *options.accounts, share); reader.problem.empty())
                 reader.problem = std::move(problem);
             options.shares.push_back(std::move(share));
         }

@@ -1,13 +1,26 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "sluice/base/result.hpp"
 #include "sluice/cli/fat/image/image_options.hpp"
+#include "sluice/cli/serve/share_ownership.hpp"
+#include "sluice/vfs/host/creation_rules.hpp"
+#include "sluice/vfs/host/name/name_patterns.hpp"
 
 namespace sluice::cli {
+
+/// The rules of a share for its files, which only directories have.
+struct share_file_rules {
+    vfs::creation_rules created;        // the owner and mode of new files
+    vfs::name_patterns hidden_names;    // with the attribute `hidden`
+    vfs::name_patterns rejected_names;  // that do not exist for clients
+
+    [[nodiscard]] bool operator==(const share_file_rules&) const = default;
+};
 
 /// A share from the command line or the configuration file.
 struct share_options {
@@ -27,6 +40,7 @@ struct share_options {
     std::vector<std::string> users;
     std::vector<std::string> read_only_users;
     std::vector<std::string> auditors;
+    share_file_rules files;
     image_options image;  // for disk images only
 };
 
@@ -74,6 +88,8 @@ struct serve_options {
     std::vector<std::string> confine_to;  // in addition to the shares and the files of the server
     unsigned session_lifetime = 0;        // minutes; 0: unlimited
     unsigned loops = 0;                   // 0: one per CPU
+    // That shares name, for the configuration and all later ones. Never null.
+    std::shared_ptr<named_accounts> accounts = std::make_shared<named_accounts>();
 };
 
 /// Returns where a share refers to, for people: "referral to //server/share".

@@ -100,6 +100,7 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
             .offloads = share.offloads or options.offload,
             .short_names = (share.short_names.empty() ? options.short_names : share.short_names) == "on",
             .quotas = options.quotas,
+            .files = share.files,
             .streams_root = streams.path,
             .volume = {},
             .pattern = std::string(snapshot_pattern_of(options, share))};
@@ -159,6 +160,10 @@ share_opener::volume_result share_opener::volume_of(const served& wanted, const 
 share_opener::volume_result share_opener::open_image(const share_options& share,
                                                      const serve_options& options) {
     if (share.offloads) return std::unexpected(share.path + ": 'offload' does not apply to disk images");
+    if (share.files != share_file_rules{})
+        return std::unexpected(share.path +
+                               ": 'owner', 'group', 'file-mode', 'folder-mode', 'inherit-owner', 'hide', "
+                               "'hide-dot-files' and 'reject' do not apply to disk images; remove them");
     if (share.short_names == "off")
         return std::unexpected(share.path + ": disk images always have short names; remove 'short-names'");
     return from_.images.open(
@@ -174,6 +179,9 @@ share_opener::volume_result share_opener::open_directory(const served& wanted) {
                                          {.read_only = wanted.read_only,
                                           .short_names = wanted.short_names,
                                           .offers_quotas = wanted.quotas,
+                                          .created = wanted.files.created,
+                                          .hidden_names = wanted.files.hidden_names,
+                                          .rejected_names = wanted.files.rejected_names,
                                           .streams_root = wanted.streams_root,
                                           .domains = &from_.domains.table(),
                                           .offload_always = wanted.offloads});
@@ -216,6 +224,8 @@ share_opener::snapshots_result share_opener::open_snapshots(const served& one, c
         ENSURE(pattern.has_value(), "checked when the options were read");
         auto opened = vfs::host_snapshots::open(from_.loop, one.share.path, *std::move(pattern),
                                                 {.short_names = one.short_names,
+                                                 .hidden_names = one.files.hidden_names,
+                                                 .rejected_names = one.files.rejected_names,
                                                  .label = one.share.name,
                                                  .domains = &from_.domains.table(),
                                                  .offload_always = one.offloads});
@@ -241,7 +251,8 @@ std::shared_ptr<vfs::volume> share_opener::keep(served& one, const std::string& 
     const bool is_same_root = volume != nullptr and (not one.root or one.root == now->root);
     const bool is_complete = is_same_root and now->read_only == one.read_only and
                              now->offloads == one.offloads and now->short_names == one.short_names and
-                             now->quotas == one.quotas and now->streams_root == one.streams_root;
+                             now->quotas == one.quotas and now->files == one.files and
+                             now->streams_root == one.streams_root;
     if (not is_complete) done.needed.push_back(awaited);
     share_options reported = one.share;
     reported.path = awaited;
@@ -252,6 +263,7 @@ std::shared_ptr<vfs::volume> share_opener::keep(served& one, const std::string& 
     one.offloads = now->offloads;
     one.short_names = now->short_names;
     one.quotas = now->quotas;
+    one.files = now->files;
     one.streams_root = now->streams_root;
     return volume;
 }

@@ -73,6 +73,7 @@ private:
         bool offloads = false;
         bool short_names = false;
         bool quotas = false;
+        share_file_rules files{};
         std::string streams_root{};  // the root that has its large streams
         std::weak_ptr<vfs::volume> volume;
         std::string pattern{};                      // for its snapshots; empty: it has none
@@ -82,7 +83,7 @@ private:
         [[nodiscard]] bool is_same_directory(const served& other) const {
             return share.path == other.share.path and root == other.root and read_only == other.read_only and
                    offloads == other.offloads and short_names == other.short_names and
-                   quotas == other.quotas and streams_root == other.streams_root;
+                   quotas == other.quotas and files == other.files and streams_root == other.streams_root;
         }
     };
     using volume_result = std::expected<std::shared_ptr<vfs::volume>, std::string>;
