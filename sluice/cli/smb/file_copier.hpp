@@ -25,7 +25,16 @@ struct copy_options {
     bool is_recursive = false;
     bool resumes = false;
     bool verifies = false;
+    bool shows_progress = false;
+    bool is_quiet = false;
+
+    [[nodiscard]] progress_mode progress() const noexcept {
+        if (is_quiet) return progress_mode::never;
+        return shows_progress ? progress_mode::always : progress_mode::on_terminal;
+    }
 };
+/// Adds --progress and --quiet.
+void add_progress_options(command_syntax command, copy_options& options);
 
 /// Copies files between a share and this machine, several at a time, with a progress bar: the
 /// common part of get and put. A file that cannot be copied is reported, and the copy continues
@@ -69,6 +78,10 @@ protected:
     [[nodiscard]] io::task<copy_error> check_version(const std::string& path,
                                                      const smb::client::file_status& before,
                                                      smb::client::file_status after) noexcept;
+
+    /// Returns the text of an error of a transfer, with a remedy if the disk of this machine is
+    /// full.
+    [[nodiscard]] static std::string message_of(const smb::client::transfer_error& why);
 
     /// Names of partial files. Prints a warning if --resume cannot find them.
     partial_names names_;

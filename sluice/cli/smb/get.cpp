@@ -83,7 +83,7 @@ private:
         const fetched_file& file = files_[number];
         if (const copy_error refused = why_not(file.to)) co_return refused;
         if (how_.resumes and is_there_already(file)) {
-            progress_.add(file.from.status.end_of_file_bytes);
+            progress_.skip(file.from.status.end_of_file_bytes);
             co_return std::nullopt;
         }
         const open_options how{.shares = smb::wire::share_access::read | smb::wire::share_access::write |
@@ -146,7 +146,7 @@ private:
         const auto end = co_await std::move(receiving);
         if (not end) {
             if (how_.resumes or end.error().is_of_connection()) part->keep();
-            co_return end.error().message();
+            co_return message_of(end.error());
         }
         if (*end != size)
             co_return fmt::format(
@@ -172,7 +172,7 @@ private:
                 if (const auto emptied = part.start_over(); not emptied)
                     co_return std::unexpected(transfer_error{.remote = {}, .local = emptied.error()});
         }
-        progress_.add(part.bytes_before());
+        progress_.skip(part.bytes_before());
         const byte_taker take = [&](bytes_view bytes, std::uint64_t offset) -> result<void> {
             // A full file system accepts a part first; the next write reports the reason.
             for (std::span<const std::byte> rest = bytes.span(); not rest.empty();) {
@@ -296,6 +296,7 @@ void add_get(command_syntax app) {
     get.add_flag("-r,--recursive", arguments->how.is_recursive, "copy directories recursively");
     get.add_flag("--resume", arguments->how.resumes, "skip files that are complete; continue partial ones");
     get.add_flag("--checksum", arguments->how.verifies, "read each file again after copying and compare");
+    add_progress_options(get, arguments->how);
     add_remote_options(get, arguments->how.remote);
     get.on_call([arguments] { run_get(*arguments); });
 }

@@ -126,7 +126,7 @@ private:
             io::task<outcome<file_status>> asking = share_.tree().status(file.to);
             const auto there = co_await std::move(asking);
             if (there and there->end_of_file_bytes == of.bytes() and there->last_write_time == of.modified) {
-                progress_.add(of.bytes());
+                progress_.skip(of.bytes());
                 co_return std::nullopt;
             }
         }
@@ -278,7 +278,7 @@ private:
         const auto end = co_await std::move(uploading);
         if (not end) {
             keeps = to.is_marked and of.can_be_resumed() and (how_.resumes or end.error().is_of_connection());
-            co_return end.error().message();
+            co_return message_of(end.error());
         }
         const auto now = io::status_of(source);
         if (not now) co_return reason_of(now.error());
@@ -313,7 +313,7 @@ private:
         io::task<transferred<std::uint64_t>> beginning = begin(source, to, of);
         const auto from = co_await std::move(beginning);
         if (not from) co_return from;
-        progress_.add(*from);
+        progress_.skip(*from);
         // A source that grows is not followed: send() detects that it changed.
         const byte_source give = [&](mutable_bytes into, std::uint64_t offset) -> result<std::size_t> {
             const auto left = std::min<std::uint64_t>(into.size(), of.bytes() - std::min(offset, of.bytes()));
@@ -449,6 +449,7 @@ void add_put(command_syntax app) {
     put.add_flag("-r,--recursive", arguments->how.is_recursive, "copy directories recursively");
     put.add_flag("--resume", arguments->how.resumes, "skip files that are complete; continue partial ones");
     put.add_flag("--checksum", arguments->how.verifies, "read each file back after copying and compare");
+    add_progress_options(put, arguments->how);
     add_remote_options(put, arguments->how.remote);
     put.on_call([arguments] { run_put(*arguments); });
 }
