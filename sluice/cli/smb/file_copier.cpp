@@ -22,9 +22,14 @@ std::string file_copier::message_of(const transfer_error& why) {
 }
 
 void file_copier::run(std::size_t count) {
-    share_.run(for_each_at_once(share_, count, [this](std::size_t file) { return copy_and_report(file); }));
-    if (done_ != count)
+    if (copy_all(count) != 0)
         share_.fail(share_.url().path, "some files were not copied; run the command again with --resume");
+}
+
+std::size_t file_copier::copy_all(std::size_t count) {
+    share_.run(for_each_at_once(share_, count, [this](std::size_t file) { return copy_and_report(file); }));
+    progress_.clear();
+    return count - done_;
 }
 
 io::task<void> file_copier::copy_and_report(std::size_t file) noexcept {

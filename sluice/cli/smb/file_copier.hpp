@@ -51,6 +51,8 @@ public:
     /// Copies the files 0 to `count` - 1. Prints the reason and leaves if not all could be copied.
     /// Blocks.
     void run(std::size_t count);
+    /// The same, and returns how many could not be copied, for which it has printed the reasons.
+    [[nodiscard]] std::size_t copy_all(std::size_t count);
 
 protected:
     /// Both outlive this; `total_bytes`: of all files.

@@ -135,7 +135,9 @@ smb_url url_operand(const std::string& url, share_rule share) {
 }
 
 remote_share::remote_share(smb_url url, const remote_options& options, remote_share* next_to)
-    : url_(std::move(url)) {
+    : own_frames_(next_to == nullptr ? std::make_unique<io::frame_pool>(frame_pool_bytes) : nullptr),
+      all_tasks_(own_frames_ ? own_frames_.get() : io::frame_pool::current()),
+      url_(std::move(url)) {
     if (next_to == nullptr) {
         auto loop = io::best_available();
         if (not loop) refuse(loop.error().message());

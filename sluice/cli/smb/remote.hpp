@@ -84,8 +84,10 @@ private:
     void close() noexcept;
     [[noreturn]] void refuse(const std::string& why) const;
 
-    io::frame_pool frames_{frame_pool_bytes};  // so that reads and writes allocate nothing
-    io::frame_pool::use all_tasks_{frames_};
+    // So that reads and writes allocate nothing. Shares with one loop have one pool, because the
+    // tasks of one continue while the other runs.
+    std::unique_ptr<io::frame_pool> own_frames_;
+    io::frame_pool::use all_tasks_;
     smb::client::smb_url url_;
     system_clock_source clock_;
     system_random random_;
