@@ -28,6 +28,7 @@ void add_serve(command_syntax app);
 void add_snapshot(command_syntax app);
 void add_status(command_syntax app);
 void add_streams(command_syntax app);
+void add_sync(command_syntax app);
 void add_user(command_syntax app);
 
 // The parts of bench.

@@ -113,5 +113,77 @@ class Moves(ClientCase):
         self.assertEqual((self.files / "f").read_text(), "f")
 
 
+class Synchronisation(ClientCase):
+    def setUp(self):
+        super().setUp()
+        self.local = self.home / "local"
+        (self.local / "d").mkdir(parents=True)
+        (self.local / "d" / "f").write_text("f")
+        (self.local / "g").write_text("g")
+
+    def test_both_directions_copy_what_changed_and_keep_times(self):
+        os.utime(self.local / "g", ns=(1_600_000_000_123_456_700,) * 2)
+        self.run_sluice("sync", "local", f"{self.url}/a/b")
+        self.assertEqual(tree_of(self.files / "a" / "b"), tree_of(self.local))
+        before = (self.files / "a" / "b" / "g").stat()
+        (self.local / "d" / "f").write_text("changed")
+        self.run_sluice("sync", "local", f"{self.url}/a/b")
+        self.assertEqual((self.files / "a" / "b" / "g").stat().st_ino, before.st_ino)
+        self.run_sluice("sync", f"{self.url}/a/b", "back")
+        self.assertEqual(tree_of(self.home / "back"), tree_of(self.local))
+        self.assertEqual((self.home / "back" / "g").stat().st_mtime_ns, 1_600_000_000_123_456_700)
+
+    def test_delete_removes_only_with_the_option_and_shows_it_before(self):
+        self.run_sluice("sync", "local", self.url)
+        (self.files / "old" / "x").mkdir(parents=True)
+        (self.files / "old" / "x" / "f").write_text("old")
+        self.run_sluice("sync", "local", self.url)
+        shown = self.run_sluice("sync", "--delete", "--dry-run", "local", self.url).stdout
+        self.assertEqual(shown, "remove old/x/f\nremove old/x\nremove old\n")
+        self.assertTrue((self.files / "old" / "x" / "f").exists())
+        self.run_sluice("sync", "--delete", "local", self.url)
+        self.assertEqual(tree_of(self.files), tree_of(self.local))
+        (self.home / "back" / "old").mkdir(parents=True)
+        (self.home / "back" / "g").write_text("other")
+        self.run_sluice("sync", "--delete", self.url, "back")
+        self.assertEqual(tree_of(self.home / "back"), tree_of(self.local))
+
+    def test_delete_removes_nothing_for_an_empty_or_unrelated_source(self):
+        (self.home / "empty").mkdir()
+        (self.files / "precious").write_text("p")
+        for source in ("empty", "local"):
+            message = self.run_sluice("sync", "--delete", source, self.url, status=1).stderr
+            self.assertIn("nothing is removed", message)
+        self.assertTrue((self.files / "precious").exists())
+
+    def test_delete_removes_nothing_after_an_incomplete_listing(self):
+        self.run_sluice("sync", "local", self.url)
+        (self.files / "old").write_text("old")
+        (self.local / "loop").symlink_to("..", target_is_directory=True)
+        message = self.run_sluice("sync", "--delete", "--links", "follow", "local", self.url, status=1).stderr
+        self.assertIn("a link leads back", message)
+        self.assertIn("so nothing was removed", message)
+        self.assertTrue((self.files / "old").exists())
+
+    def test_links_are_skipped_with_a_report_or_followed(self):
+        (self.home / "elsewhere").write_text("e")
+        (self.local / "link").symlink_to("../elsewhere")
+        self.assertIn("link: skipped", self.run_sluice("sync", "local", self.url, status=1).stderr)
+        self.assertFalse((self.files / "link").exists())
+        self.run_sluice("sync", "--links", "follow", "local", self.url)
+        self.assertEqual((self.files / "link").read_text(), "e")
+
+    def test_nothing_is_written_through_a_link_of_the_target(self):
+        outside = self.home / "outside"
+        outside.mkdir()
+        self.run_sluice("sync", "local", self.url)
+        back = self.home / "back"
+        back.mkdir()
+        (back / "d").symlink_to(outside)
+        self.run_sluice("sync", "--delete", self.url, "back", status=1)
+        self.assertEqual(tree_of(outside), {})
+        self.assertTrue((back / "d").is_symlink())
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -7,7 +7,7 @@
 
 namespace sluice::cli {
 
-// What get and put do, which cp does, too. They print the reason and leave on failure. Block.
+// The work of get and put, which cp uses, too. Both print the reason and leave on failure. Block.
 
 /// Copies a file or directory of a share to `target`, or into the current directory if that is
 /// empty.

@@ -25,8 +25,8 @@ struct fetched_file {
 [[nodiscard]] std::unique_ptr<file_copier> create_getter(remote_share& share, const copy_options& how,
                                                          std::vector<fetched_file> files);
 
-/// Returns the path on this machine of `below`, a path of a server below `target`; std::nullopt if a
-/// name would lead out of that.
+/// Returns the path on this machine of `below`, a path of a server below `target`; std::nullopt if
+/// a name would lead out of that.
 [[nodiscard]] std::optional<std::filesystem::path> host_path_below(const std::filesystem::path& target,
                                                                    const std::string& below);
 

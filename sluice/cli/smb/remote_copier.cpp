@@ -64,7 +64,7 @@ private:
         co_return std::nullopt;
     }
 
-    // Writes a partial file beside the target, and renames it when it is complete.
+    // Writes a partial file next to the target, and renames it when it is complete.
     io::task<copy_error> copy_open(copied_file& file, remote_file& source) noexcept {
         io::task<outcome<std::uint64_t>> asking = source.co_file_number();
         const auto number = co_await std::move(asking);
