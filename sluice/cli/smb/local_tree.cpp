@@ -79,7 +79,7 @@ private:
         if (is_directory) enter(path, shown_path, below);
     }
 
-    // Of the directory that a link leads to.
+    // Returns the identity of a directory, also if the path is a link to it.
     [[nodiscard]] static identity identity_of(const fs::path& directory) {
         const auto open = io::path_handle::open(directory.string());
         if (not open) return {0, 0};

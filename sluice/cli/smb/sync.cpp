@@ -272,7 +272,7 @@ void add_sync(command_syntax app) {
     const auto arguments = std::make_shared<sync_arguments>();
     arguments->how.resumes = true;
     const command_syntax sync =
-        app.add_subcommand("sync", "make a directory of a share like a local one, or the other way round")
+        app.add_subcommand("sync", "copy changes between a local directory and a share")
             .group("Client")
             .example("sluice sync photos //server/backup/photos")
             .example("sluice sync --delete --dry-run photos //server/backup/photos");

@@ -1,6 +1,7 @@
 #include "sluice/cli/smb/sync_plan.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string_view>

@@ -26,21 +26,24 @@ struct sync_rules {
     bool ignores_case = false;
 };
 
-/// What makes the target like the source. Positions are those in the lists of the two trees.
+/// The actions that give the target the contents of the source. Positions are indices of the lists
+/// of the two trees.
 ///
-/// Invariants: 1. Nothing is removed whose name, without regard to case, is in the source, whatever
-/// it is there, nor anything above it, nor anything below it if it was skipped. 2. A directory is removed
-/// after its contents. 3. Each directory is created before its contents. 4. An object of one kind never
-/// replaces one of another.
+/// Invariants:
+/// 1. No removal has a name that the source has, in any case, nor is it above such a name, or below
+///    one that was skipped.
+/// 2. A directory is removed after its contents.
+/// 3. Each directory is created before its contents.
+/// 4. An object of one kind never replaces one of another.
 struct sync_plan {
     struct skipped_entry {
         std::string path;
         std::string why;
     };
-    std::vector<std::size_t> directories;  ///< of the source, to create
-    std::vector<std::size_t> files;        ///< of the source, to copy
-    std::vector<std::size_t> same;         ///< of the source: size and time are those of the target
-    std::vector<std::size_t> removals;     ///< of the target
+    std::vector<std::size_t> directories;  ///< to create: positions in the source
+    std::vector<std::size_t> files;        ///< to copy: positions in the source
+    std::vector<std::size_t> same;         ///< unchanged: positions in the source
+    std::vector<std::size_t> removals;     ///< positions in the target
     std::vector<skipped_entry> skipped;
     /// Why nothing may be removed; empty if it may: the trees have no name in common, so that the
     /// target may be a wrong one, or the source a file system that is not mounted.

@@ -9,7 +9,7 @@ using kind = sync_entry::kind;
 constexpr sync_rules removing{.removes = true, .ignores_case = true};
 using positions = std::vector<std::size_t>;
 
-TEST(sync_plan, copies_what_is_new_or_differs) {
+TEST(sync_plan, copies_new_and_different_files) {
     const std::vector<sync_entry> source{{.path = "d", .is = kind::directory},
                                          {.path = "d/new", .bytes = 1},
                                          {.path = "size", .bytes = 2, .modified = 5},
@@ -76,7 +76,7 @@ TEST(sync_plan, never_replaces_or_removes_an_object_of_another_kind) {
     EXPECT_TRUE(plan.removals.empty()) << "a/x is in a directory that was skipped";
 }
 
-TEST(sync_plan, keeps_what_the_source_could_not_deliver) {
+TEST(sync_plan, keeps_a_target_whose_source_was_skipped) {
     const std::vector<sync_entry> source{{.path = "link", .is = kind::other}, {.path = "x"}};
     const std::vector<sync_entry> target{{.path = "link"}, {.path = "x"}};
     const sync_plan plan = plan_sync(source, target, removing);
