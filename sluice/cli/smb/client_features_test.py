@@ -76,6 +76,33 @@ class Copies(ClientCase):
                       self.run_sluice("cp", "-r", f"{self.url}/a", f"{self.url}/A/b", status=1).stderr)
 
 
+class Links(ClientCase):
+    def test_put_skips_links_or_follows_them_without_a_loop(self):
+        (self.home / "d" / "e").mkdir(parents=True)
+        (self.home / "f").write_text("f")
+        (self.home / "d" / "link").symlink_to("../f")
+        (self.home / "d" / "e" / "loop").symlink_to("..")
+        self.assertIn("link: skipped", self.run_sluice("put", "-r", "d", self.url).stderr)
+        self.assertEqual(tree_of(self.files), {"d": None, "d/e": None})
+        message = self.run_sluice("put", "-r", "--links", "follow", "d", self.url).stderr
+        self.assertIn("loop: skipped: a link leads back", message)
+        self.assertEqual(tree_of(self.files), {"d": None, "d/e": None, "d/link": b"f"})
+
+
+class FullDisks(ClientCase):
+    def test_a_full_disk_of_this_machine_has_a_remedy(self):
+        (self.files / "large").write_bytes(bytes(3_000_000))
+        small = self.base / "small"
+        small.mkdir()
+        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "none", str(small)],
+                                               stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("a test that mounts a file system needs root")
+        self.addCleanup(subprocess.run, ["umount", str(small)])
+        message = self.run_sluice("get", f"{self.url}/large", small, status=1).stderr
+        self.assertIn("No space left on device; free space on this machine", message)
+        self.assertEqual(list(small.iterdir()), [])
+
+
 class Moves(ClientCase):
     def test_a_file_is_renamed_and_nothing_is_replaced_without_force(self):
         (self.files / "a").write_text("a")

@@ -27,6 +27,7 @@ struct copy_options {
     bool verifies = false;
     bool shows_progress = false;
     bool is_quiet = false;
+    bool follows_links = false;  ///< of this machine, below a directory that is copied
 
     [[nodiscard]] progress_mode progress() const noexcept {
         if (is_quiet) return progress_mode::never;

@@ -22,6 +22,7 @@ using namespace smb::client;  // NOLINT: the names of one component
 struct put_arguments {
     copy_options how;
     std::vector<std::string> operands;
+    std::string links = "skip";
 };
 
 [[nodiscard]] std::string shown(const std::string& name) {
@@ -32,7 +33,7 @@ struct put_arguments {
 // Collects the files to send for one operand.
 class gathering {
 public:
-    gathering(remote_share& share, bool is_recursive) : share_(share), is_recursive_(is_recursive) {}
+    gathering(remote_share& share, const copy_options& how) : share_(share), how_(how) {}
 
     void add(const fs::path& from, const std::string& to) {
         std::error_code why;
@@ -57,16 +58,22 @@ private:
     }
 
     void add_directory(const fs::path& from, const std::string& to) {
-        if (not is_recursive_)
+        if (not how_.is_recursive)
             share_.fail_here(from.string() + ": is a directory; use -r to copy directories recursively");
-        ensure_directory(share_, to);
         std::error_code why;
+        const fs::path real = fs::canonical(from, why);
+        if (why) share_.fail_here(from.string() + ": open: " + why.message());
+        if (std::ranges::find(above_, real) != above_.end())
+            return warn(from.string() + ": skipped: a link leads back to a directory above it");
+        ensure_directory(share_, to);
+        above_.push_back(real);
         std::vector<fs::path> found;
         for (fs::directory_iterator each(from, why), end; not why and each != end; each.increment(why))
             found.push_back(each->path());
         std::ranges::sort(found);  // the order of the messages
         for (const fs::path& each : found)
             add_entry(each, to);
+        above_.pop_back();
         if (why) share_.fail_here(from.string() + ": list: " + why.message());
     }
 
@@ -74,7 +81,8 @@ private:
         const std::string name = from.filename().string();
         const std::string to = joined_path(into, shown(name));
         std::error_code unknown;
-        const fs::file_status status = fs::symlink_status(from, unknown);
+        fs::file_status status = fs::symlink_status(from, unknown);
+        if (how_.follows_links and fs::is_symlink(status)) status = fs::status(from, unknown);
         if (fs::is_directory(status))
             add_directory(from, to);
         else if (not fs::is_regular_file(status))
@@ -87,7 +95,8 @@ private:
 
     remote_share& share_;
     std::set<std::string> names_taken_;
-    bool is_recursive_;
+    const copy_options& how_;
+    std::vector<fs::path> above_;  // without links
 };
 
 [[nodiscard]] std::string own_name_of(const std::string& source) {
@@ -110,7 +119,7 @@ void copy_to_share(const std::vector<std::string>& operands, const copy_options&
     const bool is_into = there and is_directory(*there);
     if (operands.size() > 2 and not is_into)
         share.fail(path, "not a directory; several sources require a directory as the target");
-    gathering gathered(share, how.is_recursive);
+    gathering gathered(share, how);
     for (std::size_t i = 0; i + 1 != operands.size(); ++i) {
         const std::string& source = operands[i];
         gathered.add(source, is_into ? joined_path(path, own_name_of(source)) : path);
@@ -132,9 +141,17 @@ void add_put(command_syntax app) {
     put.add_flag("-r,--recursive", arguments->how.is_recursive, "copy directories recursively");
     put.add_flag("--resume", arguments->how.resumes, "skip files that are complete; continue partial ones");
     put.add_flag("--checksum", arguments->how.verifies, "read each file back after copying and compare");
+    put.add_option("--links", arguments->links,
+                   "symbolic links below a directory: skip and report, or follow")
+        .one_of(std::vector<std::string>{"skip", "follow"})
+        .value_name("HOW")
+        .shows_default();
     add_progress_options(put, arguments->how);
     add_remote_options(put, arguments->how.remote);
-    put.on_call([arguments] { copy_to_share(arguments->operands, arguments->how); });
+    put.on_call([arguments] {
+        arguments->how.follows_links = arguments->links == "follow";
+        copy_to_share(arguments->operands, arguments->how);
+    });
 }
 
 }  // namespace sluice::cli
