@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "sluice/smb/wire/file/ioctl.hpp"
-#include "sluice/smb/wire/fscc/reparse_point.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_copy.hpp"
 
 namespace sluice::smb::client {
@@ -81,22 +80,6 @@ io::task<outcome<void>> copy_on_server(remote_file& from, remote_file& to,
         if (not copied) co_return failed(copied.error());
         at += *copied;
     }
-    co_return outcome<void>{};
-}
-
-io::task<outcome<void>> make_link(remote_file& empty, std::string target) noexcept {
-    constexpr const char* linking = "create a link";
-    std::vector<std::byte> room(wire::reparse_data_bytes_max + 64);
-    byte_writer writer(room);
-    const auto encoded =
-        wire::encode(writer, wire::reparse_symlink{.substitute = target, .print = target, .relative = true});
-    const auto input = writer.finish();
-    if (not encoded or not input)
-        co_return failed(client_error::of_policy(linking, "the target is too long, or is not UTF-8"));
-    io::task<outcome<reply>> asking =
-        control(empty, linking, wire::control_code::set_reparse_point, *input, 0);
-    const outcome<reply> answered = co_await std::move(asking);
-    if (not answered) co_return failed(answered.error());
     co_return outcome<void>{};
 }
 

@@ -13,9 +13,4 @@ namespace sluice::smb::client {
 [[nodiscard]] io::task<outcome<void>> copy_on_server(remote_file& from, remote_file& to,
                                                      std::uint64_t size_bytes) noexcept;
 
-/// Creates a symbolic link at an open, empty file (FSCTL_SET_REPARSE_POINT, [MS-FSCC] 2.1.2.4).
-/// `target` is relative, with `\` between names. Errors: `status`, such as `not_supported`;
-/// `policy` for a target that cannot be encoded. Allocates: the request. Suspends.
-[[nodiscard]] io::task<outcome<void>> make_link(remote_file& empty, std::string target) noexcept;
-
 }  // namespace sluice::smb::client
