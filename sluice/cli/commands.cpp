@@ -10,6 +10,9 @@ void add_commands(command_syntax app) {
     add_snapshot(app);
     add_get(app);
     add_put(app);
+    add_cp(app);
+    add_mv(app);
+    add_sync(app);
     add_ls(app);
     add_cat(app);
     add_mkdir(app);
