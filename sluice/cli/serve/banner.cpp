@@ -64,6 +64,7 @@ std::string banner_text(const banner_facts& facts) {
             "            port 445 needs more rights: run as root, or once\n"
             "            sudo setcap cap_net_bind_service=+ep {}\n",
             facts.program);
+    if (not facts.discovery.empty()) text += fmt::format("Discovery   {}\n", facts.discovery);
     text += fmt::format("Protection  SMB 2.0.2 to 3.1.1, {}{}\n",
                         facts.requires_signing ? "signed" : "signed on request",
                         facts.encrypts ? ", encrypted" : "; encrypted on request");

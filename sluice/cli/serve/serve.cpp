@@ -22,6 +22,7 @@
 #include "sluice/cli/hardening/hardening.hpp"
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/serve/banner.hpp"
+#include "sluice/cli/serve/discovery.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
 #include "sluice/cli/serve/limits.hpp"
 #include "sluice/cli/serve/log_writer.hpp"
@@ -319,19 +320,24 @@ struct users_result {
 struct opened_service {
     bool is_fallback_port = false;
     std::unique_ptr<observers> watching;
+    started_discovery discovery;
 };
 
 // Restores persistent handles, starts to listen, and opens the status socket and the metrics. From
 // here on the server has tasks, so an error ends it in the same way as a signal.
 [[nodiscard]] std::expected<opened_service, std::string> open_service(smb_server& server,
-                                                                      const serve_options& options) {
+                                                                      const serve_options& options,
+                                                                      smb::server::event_log& log) {
     server.restore();
     const auto is_fallback_port = start(server, options);
     if (not is_fallback_port) return std::unexpected(is_fallback_port.error());
     auto watching =
         observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});
     if (not watching) return std::unexpected(watching.error());
-    return opened_service{.is_fallback_port = *is_fallback_port, .watching = *std::move(watching)};
+    return opened_service{.is_fallback_port = *is_fallback_port,
+                          .watching = *std::move(watching),
+                          .discovery = start_discovery(options, server.context().configuration().name,
+                                                       server.addresses(), log)};
 }
 
 // Returns the account that accesses files.
@@ -341,8 +347,7 @@ struct opened_service {
 }
 
 void print_banner(const smb_server& server, const serve_options& options, const users_result& users,
-                  bool is_fallback_port, const observers& watching, const server_hardening& hardening,
-                  std::string runs_as) {
+                  const opened_service& service, const server_hardening& hardening, std::string runs_as) {
     std::error_code unknown;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
     banner_facts facts{.program = unknown ? std::string("$(command -v sluice)") : program.string(),
@@ -351,11 +356,12 @@ void print_banner(const smb_server& server, const serve_options& options, const 
                        .addresses = own_addresses(),
                        .listening = {},
                        .port = 0,
-                       .is_fallback_port = is_fallback_port,
+                       .is_fallback_port = service.is_fallback_port,
                        .users = users.names,
                        .fresh_password = users.fresh_password,
                        .users_are_for_now = users.are_for_now,
                        .users_file = users.database->path(),
+                       .discovery = service.discovery.where,
                        .multiplexer = std::string(io::best_available_reason()),
                        .runs_as = std::move(runs_as),
                        .hardening = hardening_text(hardening.measures()),
@@ -368,8 +374,8 @@ void print_banner(const smb_server& server, const serve_options& options, const 
         facts.listening.push_back(address.text());
         facts.port = address.port();
     }
-    if (watching.metrics() != nullptr)
-        if (const auto where = watching.metrics()->address()) facts.metrics = where->text();
+    if (service.watching->metrics() != nullptr)
+        if (const auto where = service.watching->metrics()->address()) facts.metrics = where->text();
     std::string text = banner_text(facts);
     fmt::print("{}\n", text);
     std::fflush(stdout);
@@ -381,11 +387,13 @@ void print_banner(const smb_server& server, const serve_options& options, const 
     return options.loops != 0 ? options.loops : std::min<std::size_t>(usable_processors(), loops_max);
 }
 
-// `watching` may be null.
-io::task<void> serve_until(smb_server& server, observers* watching, smb::server::one_shot_event<bool>& stop) {
+// `service` may be null.
+io::task<void> serve_until(smb_server& server, const opened_service* service,
+                           smb::server::one_shot_event<bool>& stop) {
     (void)co_await stop.wait();
-    if (watching != nullptr) {
-        io::task<void> stopping = watching->stop();
+    if (service != nullptr) {
+        if (service->discovery.running != nullptr) service->discovery.running->request_stop();
+        io::task<void> stopping = service->watching->stop();
         co_await std::move(stopping);
     }
     server.stop();
@@ -535,17 +543,16 @@ void serve(const serve_options& given, const std::string& file) {
     const signals handling(
         *loop, [&] { ends_in_time->begin(); }, end_service,
         [&] { reload_users(server, *users.database, log), reloads.add(); });
-    const auto service = open_service(server, options);
+    const auto service = open_service(server, options, log);
     if (service) {
         report_problems(server, options, *users.database, shares.missing_snapshots, log);
         report_other_servers(journals, log);
-        print_banner(server, options, users, service->is_fallback_port, *service->watching, hardening,
-                     std::move(runs_as));
+        print_banner(server, options, users, *service, hardening, std::move(runs_as));
     } else {
         end_service();
     }
     smb::auth::wipe(std::as_writable_bytes(std::span(users.fresh_password)));
-    io::sync_wait(*loop, serve_until(server, service ? service->watching.get() : nullptr, stop));
+    io::sync_wait(*loop, serve_until(server, service ? &*service : nullptr, stop));
     wait_for_threads(domains, reloads, *loop, *ends_in_time);
     if (not service) fail(service.error());
 }
@@ -576,6 +583,7 @@ void add_serve(command_syntax app) {
     command.on_call([given] {
         if (given->wants_limits) return print_limits();
         given->options.confines = not given->no_confinement;
+        given->options.discovery = not given->no_discovery;
         for (const std::string& path : given->paths)
             given->options.shares.push_back(parse_share(path));
         check_command_line(*given);
