@@ -44,6 +44,17 @@ inline constexpr std::uint32_t ttl_seconds_legacy_max = 10;
 inline constexpr unsigned unicast_replies_burst = 20;
 inline constexpr unsigned unicast_replies_per_second = 10;
 
+// WS-Discovery.
+inline constexpr std::size_t wsd_message_bytes_max = 32'768;  // over HTTP
+inline constexpr unsigned xml_depth_max = 16;
+inline constexpr std::size_t xml_text_bytes_max = 1024;         // per element in use
+inline constexpr std::size_t xml_prefixes_max = 32;             // per message
+inline constexpr std::chrono::milliseconds wsd_delay_max{500};  // APP_MAX_DELAY
+inline constexpr unsigned wsd_multicast_copies = 2;             // SOAP-over-UDP
+inline constexpr std::chrono::milliseconds wsd_copy_interval{150};
+inline constexpr std::size_t wsd_pending_replies_max = 64;  // per link
+inline constexpr std::size_t wsd_known_messages = 64;       // to ignore their copies
+
 // The sockets.
 inline constexpr std::size_t datagrams_per_turn_max = 64;  // per socket, before the timers run
 inline constexpr std::chrono::seconds interface_poll_interval{3};

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -325,9 +326,9 @@ struct opened_service {
 
 // Restores persistent handles, starts to listen, and opens the status socket and the metrics. From
 // here on the server has tasks, so an error ends it in the same way as a signal.
-[[nodiscard]] std::expected<opened_service, std::string> open_service(smb_server& server,
-                                                                      const serve_options& options,
-                                                                      smb::server::event_log& log) {
+[[nodiscard]] std::expected<opened_service, std::string> open_service(
+    smb_server& server, const serve_options& options, const std::array<std::byte, 16>& identity,
+    smb::server::event_log& log) {
     server.restore();
     const auto is_fallback_port = start(server, options);
     if (not is_fallback_port) return std::unexpected(is_fallback_port.error());
@@ -337,7 +338,7 @@ struct opened_service {
     return opened_service{.is_fallback_port = *is_fallback_port,
                           .watching = *std::move(watching),
                           .discovery = start_discovery(options, server.context().configuration().name,
-                                                       server.addresses(), log)};
+                                                       identity, server.addresses(), log)};
 }
 
 // Returns the account that accesses files.
@@ -494,6 +495,7 @@ void serve(const serve_options& given, const std::string& file) {
     // the state directory.
     const smb::server::process_resources resources = claim_process_resources();
     std::string runs_as = runs_as_text(options);
+    const auto identity = discovery_identity(options);
     const share_journals journals = or_fail(share_journals::open(options));
     // Before the first thread and ring, which inherit it.
     server_hardening hardening;
@@ -543,7 +545,7 @@ void serve(const serve_options& given, const std::string& file) {
     const signals handling(
         *loop, [&] { ends_in_time->begin(); }, end_service,
         [&] { reload_users(server, *users.database, log), reloads.add(); });
-    const auto service = open_service(server, options, log);
+    const auto service = open_service(server, options, identity, log);
     if (service) {
         report_problems(server, options, *users.database, shares.missing_snapshots, log);
         report_other_servers(journals, log);

@@ -10,6 +10,7 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/discovery/limits.hpp"
 #include "sluice/discovery/mdns/mdns_protocol.hpp"
+#include "sluice/discovery/wsd/wsd_protocol.hpp"
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/handle/multiplexable_handle.hpp"
 #include "sluice/io/task/awaitable.hpp"
@@ -55,6 +56,20 @@ result<std::unique_ptr<advertiser>> advertiser::start(const settings& given, std
         started->protocols_.push_back(*std::move(mdns));
     else
         problems.push_back({.protocol = "mDNS", .why = mdns.error()});
+    // Windows connects to this port only.
+    if (given.description.port == 445) {
+        const auto since_epoch = started->clock_.utc_now().time_since_epoch();
+        auto wsd =
+            wsd_protocol::open({.endpoint = urn_uuid(given.identity, 8),
+                                .computer = given.description.name,
+                                .instance = static_cast<std::uint64_t>(
+                                    std::chrono::duration_cast<std::chrono::seconds>(since_epoch).count())},
+                               started->random_);
+        if (wsd)
+            started->protocols_.push_back(*std::move(wsd));
+        else
+            problems.push_back({.protocol = "WS-Discovery", .why = wsd.error()});
+    }
     if (started->protocols_.empty()) return std::unique_ptr<advertiser>();
     auto loop = io::best_available();
     if (not loop) return failure(loop.error());
@@ -63,7 +78,8 @@ result<std::unique_ptr<advertiser>> advertiser::start(const settings& given, std
     try {
         started->runner_ = std::thread([&self = *started] {
             io::sync_wait(*self.loop_, self.run());
-            self.poller_.reset();  // on the thread that used it
+            self.poller_.reset();  // on the thread that used them
+            self.protocols_.clear();
         });
     } catch (const std::system_error& why) {
         return failure({why.code().value(), "start a thread"});
@@ -90,6 +106,8 @@ void advertiser::update_links() {
 
 io::task<void> advertiser::run() {
     if (const auto attached = poller_->set_multiplexer(loop_.get()); not attached) co_return;
+    for (const auto& each : protocols_)
+        each->start(*loop_);
     auto next_update = clock_.steady_now();
     // Pairs with the store in request_stop().
     while (not must_stop_.load(std::memory_order_acquire)) {
@@ -108,6 +126,10 @@ io::task<void> advertiser::run() {
     }
     for (const auto& each : protocols_)
         each->stop();
+    for (const auto& each : protocols_) {
+        io::task<void> ending = each->done();
+        co_await std::move(ending);
+    }
 }
 
 }  // namespace sluice::discovery

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <thread>
@@ -25,6 +27,7 @@ public:
     struct settings {
         service_description description;
         std::vector<io::socket_address> listening;  // addresses of the server
+        std::array<std::byte, 16> identity{};       // stays the same between starts of the server
     };
     /// A protocol that cannot be used, and why.
     struct problem {

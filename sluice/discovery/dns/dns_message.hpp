@@ -72,7 +72,8 @@ enum class dns_error : std::uint8_t {
 
 /// Encodes a message from front to back, within a limit. Sections are added in their order. An
 /// entry that does not fit changes nothing. Compresses the owners of records, but no
-/// names in data: RFC 2782 forbids it for SRV, and the others are short. Thread safety: none. Allocates: yes.
+/// names in data: RFC 2782 forbids it for SRV, and the others are short. Thread safety: none.
+/// Allocates: yes.
 class dns_writer {
 public:
     dns_writer(std::uint16_t id, std::uint16_t flags, std::size_t bytes_max);

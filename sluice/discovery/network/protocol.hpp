@@ -5,6 +5,8 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/discovery/network/link.hpp"
+#include "sluice/io/loop/io_multiplexer.hpp"
+#include "sluice/io/task/task.hpp"
 
 namespace sluice::discovery {
 
@@ -19,6 +21,8 @@ public:
 
     /// Returns the descriptors that are readable when receive() has something to do.
     [[nodiscard]] virtual std::vector<int> descriptors() const = 0;
+    /// Starts coroutines on the multiplexer of the thread, which outlives the protocol.
+    virtual void start(io::io_multiplexer&) {}
     virtual void set_links(std::span<const link> links, const std::vector<ip_bytes>& own_addresses,
                            time now) = 0;
     /// Processes the packets that have arrived, for each socket at most
@@ -28,6 +32,8 @@ public:
     virtual void advance(time now) = 0;
     /// Withdraws the server.
     virtual void stop() = 0;
+    /// Waits, after stop(), until nothing of the protocol runs. Suspends.
+    [[nodiscard]] virtual io::task<void> done() { co_return; }
 
 protected:
     discovery_protocol() noexcept = default;
