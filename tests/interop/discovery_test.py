@@ -159,8 +159,23 @@ class Discovery(unittest.TestCase):
         self.stack.callback(end, published)
         wait_for("service of the other host", lambda: "ATTIC" in avahi.services())
         with self.server() as server:
-            found = wait_for("renamed service", lambda: len(avahi.services()) == 2 and avahi.services())
-            self.assertEqual(found["ATTIC (2)"], ("ATTIC-2.local", server.port))
+            found = wait_for("renamed service", lambda: avahi.services().get("ATTIC (2)"))
+            self.assertEqual(found, ("ATTIC-2.local", server.port))
+
+    def test_an_avahi_on_the_same_host_shares_the_port(self):
+        self.avahi(Namespace(), "same-host", "here")
+        avahi = self.avahi()
+        with self.server() as server:
+            found = wait_for("service", avahi.services)
+            self.assertEqual(found, {"ATTIC": ("ATTIC.local", server.port)})
+        wait_for("end of the service", lambda: not avahi.services())
+
+    def test_a_server_on_loopback_opens_no_multicast_port(self):
+        with served.Server(PROGRAM, self.directory) as server:
+            self.assertNotIn("Discovery", server.log())
+            ports = run("ss", "--udp", "--tcp", "--listening", "--numeric", "--no-header")
+            for port in (":5353 ", ":3702 ", ":5357 "):
+                self.assertNotIn(port, ports)
 
     @unittest.skipIf(shutil.which("wsdd") is None, "wsdd is not installed (package wsdd)")
     def test_the_client_of_wsdd_lists_the_server_until_it_stops(self):
