@@ -79,6 +79,7 @@ std::string banner_text(const banner_facts& facts) {
     text += mount_text(facts);
     text += fmt::format("\nListening   {}\n", fmt::join(facts.listening, ", "));
     text += port_text(facts);
+    if (not facts.discovery.empty()) text += fmt::format("Discovery   {}\n", facts.discovery);
     text += fmt::format("Protection  SMB 2.0.2 to 3.1.1, {}{}\n",
                         facts.requires_signing ? "signed" : "signed on request",
                         facts.encrypts ? ", encrypted" : "; encrypted on request");

@@ -21,6 +21,7 @@ struct banner_facts {
     std::string fresh_password;      // password of the first user, if it was generated now
     bool users_are_for_now = false;  // named with their passwords on the command line
     std::string users_file;
+    std::string discovery{};  // where the server can be found, or why not
     std::string metrics{};    // where they are served; empty: metrics are off
     std::string multiplexer;  // which, and why
     std::string runs_as;      // the account files are used with

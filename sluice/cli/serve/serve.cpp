@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -23,6 +24,7 @@
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/serve/activation.hpp"
 #include "sluice/cli/serve/banner.hpp"
+#include "sluice/cli/serve/discovery.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
 #include "sluice/cli/serve/limits.hpp"
 #include "sluice/cli/serve/listening.hpp"
@@ -275,20 +277,24 @@ struct users_result {
 struct opened_service {
     listening_choice listening = listening_choice::as_given;
     std::unique_ptr<observers> watching;
+    started_discovery discovery;
 };
 
 // Restores persistent handles, starts to listen, and opens the status socket and the metrics. From
 // here on the server has tasks, so an error ends it in the same way as a signal.
-[[nodiscard]] std::expected<opened_service, std::string> open_service(smb_server& server,
-                                                                      const serve_options& options,
-                                                                      const std::vector<int>& activated) {
+[[nodiscard]] std::expected<opened_service, std::string> open_service(
+    smb_server& server, const serve_options& options, const std::vector<int>& activated,
+    const std::array<std::byte, 16>& identity, smb::server::event_log& log) {
     server.restore();
     const auto listening = start_listening(server, options, activated);
     if (not listening) return std::unexpected(listening.error());
     auto watching =
         observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});
     if (not watching) return std::unexpected(watching.error());
-    return opened_service{.listening = *listening, .watching = *std::move(watching)};
+    return opened_service{.listening = *listening,
+                          .watching = *std::move(watching),
+                          .discovery = start_discovery(options, server.context().configuration().name,
+                                                       identity, server.addresses(), log)};
 }
 
 // Returns the account that accesses files.
@@ -298,8 +304,7 @@ struct opened_service {
 }
 
 void print_banner(const smb_server& server, const serve_options& options, const users_result& users,
-                  listening_choice listening, const observers& watching, const server_hardening& hardening,
-                  std::string runs_as) {
+                  const opened_service& service, const server_hardening& hardening, std::string runs_as) {
     std::error_code unknown;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
     banner_facts facts{.program = unknown ? std::string("$(command -v sluice)") : program.string(),
@@ -308,11 +313,12 @@ void print_banner(const smb_server& server, const serve_options& options, const 
                        .addresses = own_addresses(),
                        .listening = {},
                        .port = 0,
-                       .choice = listening,
+                       .choice = service.listening,
                        .users = users.names,
                        .fresh_password = users.fresh_password,
                        .users_are_for_now = users.are_for_now,
                        .users_file = users.database->path(),
+                       .discovery = service.discovery.where,
                        .multiplexer = std::string(io::best_available_reason()),
                        .runs_as = std::move(runs_as),
                        .hardening = hardening_text(hardening.measures()),
@@ -325,8 +331,8 @@ void print_banner(const smb_server& server, const serve_options& options, const 
         facts.listening.push_back(address.text());
         facts.port = address.port();
     }
-    if (watching.metrics() != nullptr)
-        if (const auto where = watching.metrics()->address()) facts.metrics = where->text();
+    if (service.watching->metrics() != nullptr)
+        if (const auto where = service.watching->metrics()->address()) facts.metrics = where->text();
     std::string text = banner_text(facts);
     fmt::print("{}\n", text);
     std::fflush(stdout);
@@ -338,11 +344,13 @@ void print_banner(const smb_server& server, const serve_options& options, const 
     return options.loops != 0 ? options.loops : std::min<std::size_t>(usable_processors(), loops_max);
 }
 
-// `watching` may be null.
-io::task<void> serve_until(smb_server& server, observers* watching, smb::server::one_shot_event<bool>& stop) {
+// `service` may be null.
+io::task<void> serve_until(smb_server& server, const opened_service* service,
+                           smb::server::one_shot_event<bool>& stop) {
     (void)co_await stop.wait();
-    if (watching != nullptr) {
-        io::task<void> stopping = watching->stop();
+    if (service != nullptr) {
+        if (service->discovery.running != nullptr) service->discovery.running->request_stop();
+        io::task<void> stopping = service->watching->stop();
         co_await std::move(stopping);
     }
     io::task<void> announcing = server.announce_stop();
@@ -469,6 +477,7 @@ void serve(const serve_options& given, const std::string& file) {
     // the state directory.
     const smb::server::process_resources resources = claim_process_resources();
     std::string runs_as = runs_as_text(options);
+    const auto identity = discovery_identity(options);
     const share_journals journals = or_fail(share_journals::open(options));
     // Before the first thread and ring, which inherit it.
     server_hardening hardening;
@@ -515,18 +524,17 @@ void serve(const serve_options& given, const std::string& file) {
     const signals handling(
         *loop, [&] { ends_in_time->begin(), manager.stopping(); }, end_service,
         [&] { manager.reloading(), reload_users(server, *users.database, log), reloads.add(); });
-    const auto service = open_service(server, options, activated);
+    const auto service = open_service(server, options, activated, identity, log);
     if (service) {
         report_problems(server, options, *users.database, shares.missing_snapshots, log);
         report_other_servers(journals, log);
-        print_banner(server, options, users, service->listening, *service->watching, hardening,
-                     std::move(runs_as));
+        print_banner(server, options, users, *service, hardening, std::move(runs_as));
         manager.ready(serving_text(options.shares.size(), server));
     } else {
         end_service();
     }
     smb::auth::wipe(std::as_writable_bytes(std::span(users.fresh_password)));
-    io::sync_wait(*loop, serve_until(server, service ? service->watching.get() : nullptr, stop));
+    io::sync_wait(*loop, serve_until(server, service ? &*service : nullptr, stop));
     wait_for_threads(domains, reloads, *loop, *ends_in_time);
     if (not service) fail(service.error());
 }
@@ -557,6 +565,7 @@ void add_serve(command_syntax app) {
     command.on_call([given] {
         if (given->wants_limits) return print_limits();
         given->options.confines = not given->no_confinement;
+        given->options.discovery = not given->no_discovery;
         for (const std::string& path : given->paths)
             given->options.shares.push_back(parse_share(path));
         check_command_line(*given);

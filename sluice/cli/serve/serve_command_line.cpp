@@ -103,7 +103,7 @@ void add_protection_options(command_syntax command, serve_options& options, bool
         .group(heading);
 }
 
-void add_network_options(command_syntax command, serve_options& options) {
+void add_network_options(command_syntax command, serve_options& options, bool& no_discovery) {
     constexpr auto* heading = "Network";
     command.add_option("--name", options.name, "NetBIOS name of the server [default: SLUICE]")
         .check(validate_server_name)
@@ -132,6 +132,10 @@ void add_network_options(command_syntax command, serve_options& options) {
         .one_of(std::vector<std::string>{"off", "on"})
         .value_name("off|on")
         .group(heading);
+    command
+        .add_flag("--no-discovery", no_discovery,
+                  "do not appear in the network view of other computers [default: on private networks]")
+        .group(heading);
 }
 
 void add_observation_options(command_syntax command, serve_options& options) {
@@ -156,7 +160,7 @@ void declare_serve_options(command_syntax command, serve_arguments& into) {
     add_general_options(command, into);
     add_access_options(command, into.options);
     add_protection_options(command, into.options, into.no_confinement);
-    add_network_options(command, into.options);
+    add_network_options(command, into.options, into.no_discovery);
     command
         .add_option("--shared-locks", into.options.shared_locks,
                     "share locks and open modes with other servers on this host that use the same FILE; "

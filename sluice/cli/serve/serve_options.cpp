@@ -45,6 +45,13 @@ public:
         if (not value) return refuse(*node, fmt::format("invalid value for {}: use true or false", key));
         into = into or * value;
     }
+    // For a setting that is on by default: `false` of the command line stays.
+    void take_unless_off(std::string_view key, bool& into) {
+        bool is_on = false;
+        const bool is_given = find(key) != nullptr;
+        take(key, is_on);
+        if (is_given) into = into and is_on;
+    }
     void take(std::string_view key, std::vector<std::string>& into, text_rule rule_of = anything) {
         const toml::node* const node = find(key);
         if (node == nullptr) return;
@@ -301,6 +308,7 @@ void check_version(table_reader& reader) {
     bool no_confinement = not options.confines;
     reader.take("no-confinement", no_confinement);
     options.confines = not no_confinement;
+    reader.take_unless_off("discovery", options.discovery);
     reader.take_number("session-lifetime", options.session_lifetime, session_lifetime_minutes_max);
     reader.take_number("loops", options.loops, loops_max);
     if (const toml::node* const shares = reader.find("share")) {

@@ -83,6 +83,7 @@ struct serve_options {
     std::string compression;              // of messages: "on" or "off"; empty: off
     std::string continuous_availability;  // for all shares: "on" or "off"; empty: off
     std::string state_directory;          // empty: the runtime directory of the account
+    bool discovery = true;                // advertise the server on private networks
     bool verbose = false;
     bool confines = true;
     std::vector<std::string> confine_to;  // in addition to the shares and the files of the server

@@ -1,10 +1,10 @@
-#include "sluice/cli/status/http_request.hpp"
+#include "sluice/discovery/http/http_request.hpp"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
-namespace sluice::cli {
+namespace sluice::http {
 namespace {
 
 http_request parse(std::string_view text) {
@@ -22,6 +22,22 @@ TEST(http_request, get_and_head_name_a_path_without_its_query) {
 TEST(http_request, other_methods_are_rejected_as_not_allowed) {
     EXPECT_EQ(parse("DELETE /metrics HTTP/1.1\r\n\r\n").problem, http_status::method_not_allowed);
     EXPECT_EQ(parse("get /metrics HTTP/1.1\r\n\r\n").problem, http_status::method_not_allowed);
+}
+
+TEST(http_request, a_post_states_the_length_of_its_content_once) {
+    const http_request got = parse("POST /a HTTP/1.1\r\ncontent-LENGTH: 12 \r\n\r\ncontent");
+    EXPECT_EQ(got.problem, http_status::ok);
+    EXPECT_EQ(got.method, http_method::post);
+    EXPECT_EQ(got.content_bytes, 12U);
+    EXPECT_EQ(got.header_bytes, 41U);
+    EXPECT_EQ(parse("POST /a HTTP/1.1\r\n\r\n").problem, http_status::length_required);
+    EXPECT_EQ(parse("POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n").problem,
+              http_status::length_required);
+    for (const std::string_view length :
+         {"-1", "", "1x", "99999999999999999999999", "1\r\nContent-Length: 1"})
+        EXPECT_EQ(parse("POST /a HTTP/1.1\r\nContent-Length: " + std::string(length) + "\r\n\r\n").problem,
+                  http_status::bad_request)
+            << length;
 }
 
 TEST(http_request, other_versions_are_refused) {
@@ -54,4 +70,4 @@ TEST(http_request, an_endless_request_is_too_large_and_a_truncated_one_is_reject
 }
 
 }  // namespace
-}  // namespace sluice::cli
+}  // namespace sluice::http

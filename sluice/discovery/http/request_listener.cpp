@@ -1,4 +1,4 @@
-#include "sluice/cli/status/request_listener.hpp"
+#include "sluice/discovery/http/request_listener.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/io/task/with_deadline.hpp"
 
-namespace sluice::cli {
+namespace sluice::http {
 
 namespace {
 
@@ -68,4 +68,4 @@ io::task<result<void>> co_write_all(io::socket_handle& to, std::string text) noe
     co_return result<void>{};
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::http

@@ -8,7 +8,7 @@
 #include "sluice/io/stream/listening_socket_handle.hpp"
 #include "sluice/io/task/task_group.hpp"
 
-namespace sluice::cli {
+namespace sluice::http {
 
 /// Answers the connections to a listener, each within a time limit and few at once: for short
 /// queries by administrators. It must not take resources from the clients of the server.
@@ -53,4 +53,4 @@ private:
 /// Writes the whole text. Errors: those of the socket. Suspends.
 [[nodiscard]] io::task<result<void>> co_write_all(io::socket_handle& to, std::string text) noexcept;
 
-}  // namespace sluice::cli
+}  // namespace sluice::http

@@ -1,8 +1,11 @@
-#include "sluice/cli/status/http_request.hpp"
+#include "sluice/discovery/http/http_request.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
+#include <system_error>
 
-namespace sluice::cli {
+namespace sluice::http {
 
 namespace {
 
@@ -41,6 +44,24 @@ constexpr std::string_view headers_end = "\r\n\r\n";
     return taken;
 }
 
+[[nodiscard]] bool is_called(std::string_view header, std::string_view name) noexcept {
+    const auto lower = [](char c) { return c >= 'A' and c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
+    return std::ranges::equal(header.substr(0, header.find(':')), name, {}, lower);
+}
+
+// Returns the number of a header; std::nullopt if it is not one.
+[[nodiscard]] std::optional<std::size_t> number_of(std::string_view header) noexcept {
+    std::string_view text = header.substr(header.find(':') + 1);
+    while (text.starts_with(' ') or text.starts_with('\t'))
+        text.remove_prefix(1);
+    while (text.ends_with(' ') or text.ends_with('\t'))
+        text.remove_suffix(1);
+    std::size_t number = 0;
+    const auto [rest, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (wrong != std::errc{} or rest != text.data() + text.size()) return std::nullopt;
+    return number;
+}
+
 // Parses three parts with single spaces between them: method, target, version.
 [[nodiscard]] http_request parse_line(std::string_view line) noexcept {
     const std::string_view method = take_until(line, " ");
@@ -51,6 +72,7 @@ constexpr std::string_view headers_end = "\r\n\r\n";
     if (line != "HTTP/1.1" and line != "HTTP/1.0") return {.problem = http_status::version_not_supported};
     const http_method which = method == "GET"    ? http_method::get
                               : method == "HEAD" ? http_method::head
+                              : method == "POST" ? http_method::post
                                                  : http_method::other;
     return {.problem = which == http_method::other ? http_status::method_not_allowed : http_status::ok,
             .method = which,
@@ -69,10 +91,25 @@ http_request parse_http_request(std::string_view read) noexcept {
         return {.problem = read.size() >= http_request_bytes_max ? http_status::headers_too_large
                                                                  : http_status::bad_request};
     std::string_view headers = read.substr(0, end + line_end.size());
-    const http_request request = parse_line(take_until(headers, line_end));
-    while (not headers.empty())
-        if (not is_header(take_until(headers, line_end))) return {.problem = http_status::bad_request};
+    http_request request = parse_line(take_until(headers, line_end));
+    request.header_bytes = end + headers_end.size();
+    std::optional<std::size_t> length;
+    while (not headers.empty()) {
+        const std::string_view line = take_until(headers, line_end);
+        if (not is_header(line)) return {.problem = http_status::bad_request};
+        if (request.method != http_method::post or request.problem != http_status::ok) continue;
+        if (is_called(line, "transfer-encoding")) return {.problem = http_status::length_required};
+        if (not is_called(line, "content-length")) continue;
+        // Two servers may choose different ones.
+        if (length) return {.problem = http_status::bad_request};
+        length = number_of(line);
+        if (not length) return {.problem = http_status::bad_request};
+    }
+    if (request.method == http_method::post and request.problem == http_status::ok) {
+        if (not length) return {.problem = http_status::length_required};
+        request.content_bytes = *length;
+    }
     return request;
 }
 
-}  // namespace sluice::cli
+}  // namespace sluice::http
