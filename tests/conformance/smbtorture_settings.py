@@ -77,7 +77,7 @@ SETTINGS = {
     "lock": Settings(torture=("open_brlock_deadlock_timemout=5",)),
     "oplock": Settings(torture=("oplocktimeout=36",)),
     "replay": WITH_OTHER_USER,
-    "session": Settings(torture=WITH_OTHER_USER.torture, server=(*WITH_OTHER_USER.server, "--guest")),
+    "session": Settings(torture=WITH_OTHER_USER.torture, server=(*WITH_OTHER_USER.server, "--guest", "--guest-write")),
     "set-sparse-ioctl": Settings(torture=("filename=f",)),
     "zero-data-ioctl": Settings(torture=("filename=f", "offset=0", "beyond_final_zero=4096"), files=("f",)),
 }
