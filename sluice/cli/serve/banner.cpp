@@ -29,7 +29,9 @@ namespace {
                             facts.users_file);
     }
     if (facts.allows_guests)
-        text += "            anonymous logons are accepted, without signing and encryption\n";
+        text += fmt::format(
+            "            anonymous logons are accepted, without signing and encryption, {}\n",
+            facts.guests_write ? "and may change files" : "to read only unless a share says otherwise");
     return text;
 }
 

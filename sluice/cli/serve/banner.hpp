@@ -27,6 +27,7 @@ struct banner_facts {
     std::string runs_as;      // the account files are used with
     std::string hardening{};  // lines about the measures that are active, and those that are not
     bool allows_guests = false;
+    bool guests_write = false;  // where the share has no setting of its own
     bool requires_signing = true;
     bool encrypts = false;
 };

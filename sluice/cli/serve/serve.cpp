@@ -1,7 +1,6 @@
 // sluice serve: serves directories over SMB.
 
 #include <fmt/core.h>
-#include <grp.h>
 #include <pwd.h>
 #include <unistd.h>
 
@@ -25,6 +24,7 @@
 #include "sluice/cli/serve/activation.hpp"
 #include "sluice/cli/serve/banner.hpp"
 #include "sluice/cli/serve/discovery.hpp"
+#include "sluice/cli/serve/host_accounts.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
 #include "sluice/cli/serve/limits.hpp"
 #include "sluice/cli/serve/listening.hpp"
@@ -45,6 +45,7 @@
 #include "sluice/cli/serve/shared_locks.hpp"
 #include "sluice/cli/serve/signals.hpp"
 #include "sluice/cli/serve/stop_deadline.hpp"
+#include "sluice/cli/serve/user_groups.hpp"
 #include "sluice/cli/serve/watchdog_thread.hpp"
 #include "sluice/cli/status/observers.hpp"
 #include "sluice/cli/user_edits.hpp"
@@ -157,6 +158,12 @@ void reload_users(smb_server& server, user_database& users, smb::server::event_l
     end_sessions_of_removed_users(server, log);
 }
 
+// The rules that belong to no share.
+void publish_rules(smb_server& server, const serve_options& options) {
+    server.context().administrators.publish(users_of(options.administrators, options.groups));
+    server.replace_host_rules(host_rules_of(options.allowed_hosts, options.denied_hosts));
+}
+
 void report_no_answer(const std::vector<share_options>& shares, std::string_view effect,
                       smb::server::event_log& log) {
     for (const share_options& share : shares)
@@ -194,7 +201,7 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
         return {};
     }
     server.replace_shares(*std::move(reopened.shares));
-    server.context().administrators.publish(options->administrators);
+    publish_rules(server, *options);
     report_no_answer(reopened.kept, "it keeps its volume", log);
     report_no_answer(reopened.without_snapshots, "it has no previous versions until it answers", log);
     report_no_answer(reopened.left_out, "it is not served until it answers", log);
@@ -204,37 +211,26 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     return reopened.needed;
 }
 
+// The same with the groups of the host that they name.
+[[nodiscard]] std::expected<serve_options, std::string> with_groups(
+    std::expected<serve_options, std::string> options, host_groups& host) {
+    if (not options) return options;
+    if (auto added = add_host_groups(*options, host); not added)
+        return std::unexpected(std::move(added.error()));
+    return options;
+}
+
 [[nodiscard]] reload_requests::actions reload_actions(smb_server& server, user_database& users,
                                                       const serve_options& given, const std::string& file,
-                                                      share_opener& opener, smb::server::event_log& log,
-                                                      service_manager& manager) {
-    return {.read = [given, file] { return with_file(given, file); },
+                                                      share_opener& opener, host_groups& groups,
+                                                      smb::server::event_log& log, service_manager& manager) {
+    return {.read = [given, file, &groups] { return with_groups(with_file(given, file), groups); },
             .find_root = find_share_root,
             .reload =
                 [&](const reload_requests::read_options& options, const share_roots& answered) {
                     return reload_shares(server, users, options, answered, opener, log, manager);
                 },
             .ended = [&] { manager.reloaded(); }};
-}
-
-// Returns the Unix account, with its groups, that the user's file operations run as. It is never
-// root: a password must not open every file of the machine.
-[[nodiscard]] std::optional<vfs::unix_account> unix_account_of(const std::string& user) {
-    constexpr std::size_t entry_bytes_max = 1U << 20;
-    // Several threads ask at once.
-    passwd entry{};
-    passwd* account = nullptr;
-    std::vector<char> room(1U << 14);
-    while (getpwnam_r(user.c_str(), &entry, room.data(), room.size(), &account) == ERANGE and
-           room.size() < entry_bytes_max)
-        room.resize(2 * room.size());
-    if (account == nullptr or account->pw_uid == 0) return std::nullopt;
-    vfs::unix_account found{.user_id = account->pw_uid, .group_id = account->pw_gid};
-    int count = 0;
-    (void)getgrouplist(user.c_str(), account->pw_gid, nullptr, &count);
-    found.groups.resize(static_cast<std::size_t>(count));
-    (void)getgrouplist(user.c_str(), account->pw_gid, found.groups.data(), &count);
-    return found;
 }
 
 // The names and passwords from the command line, from the file, or of a newly generated user.
@@ -323,6 +319,7 @@ void print_banner(const smb_server& server, const serve_options& options, const 
                        .runs_as = std::move(runs_as),
                        .hardening = hardening_text(hardening.measures()),
                        .allows_guests = options.guest,
+                       .guests_write = options.guest_write,
                        .requires_signing = not options.no_signing,
                        .encrypts = options.encrypt};
     for (share_options& share : facts.shares)
@@ -437,14 +434,6 @@ void check_activation(const std::vector<int>& activated, const serve_options& op
             "socket unit");
 }
 
-[[nodiscard]] serve_options complete_options(const serve_options& given, const std::string& file,
-                                             const std::vector<int>& activated) {
-    auto read = with_file(given, file);
-    if (not read) fail(read.error());
-    check_activation(activated, *read);
-    return *std::move(read);
-}
-
 template <class Value>
 [[nodiscard]] Value or_fail(result<Value> from) {
     if (not from) fail(from.error().message());
@@ -468,21 +457,30 @@ template <class Value>
     }));
 }
 
+// Before the first thread and ring, which inherit it.
+void harden(server_hardening& by, const serve_options& options, const std::string& file,
+            const user_database& users, host_groups& groups) {
+    by.apply(options, file, users.path());
+    if (by.confines_files()) groups.confine();
+    block_signals();
+}
+
 void serve(const serve_options& given, const std::string& file) {
     const std::vector<int> activated = or_fail(take_activation_sockets());
     service_manager manager(take_service_environment(), warn);
-    const serve_options options = complete_options(given, file, activated);
+    serve_options options = or_fail(with_file(given, file));
+    check_activation(activated, options);
     users_result users = open_users(options);
+    host_groups groups(*users.database);
+    options = or_fail(with_groups(std::move(options), groups));
     // Before the files that describe them become inaccessible: control groups, system accounts, and
     // the state directory.
     const smb::server::process_resources resources = claim_process_resources();
     std::string runs_as = runs_as_text(options);
     const auto identity = discovery_identity(options);
     const share_journals journals = or_fail(share_journals::open(options));
-    // Before the first thread and ring, which inherit it.
     server_hardening hardening;
-    hardening.apply(options, file, users.database->path());
-    block_signals();
+    harden(hardening, options, file, *users.database, groups);
     const auto loop = or_fail(io::best_available());
     io::frame_pool frames(frame_pool_bytes);
     const io::frame_pool::use from_pool(frames);
@@ -514,10 +512,10 @@ void serve(const serve_options& given, const std::string& file) {
                        .other_loops = others->loops(),
                        .watchdog = &watchdog},
                       configuration_for(options, *std::move(shares.shares), resources, activated));
-    server.context().administrators.publish(options.administrators);
+    publish_rules(server, options);
     const auto watching_loops = watch_loops(watchdog, domains, manager);
-    reload_requests reloads(*loop,
-                            reload_actions(server, *users.database, given, file, opener, log, manager));
+    reload_requests reloads(
+        *loop, reload_actions(server, *users.database, given, file, opener, groups, log, manager));
     const auto ends_in_time =
         or_fail(stop_deadline::start([&] { end_with_stuck_calls(domains, reloads, log); }));
     const auto end_service = [&] { reloads.end(), stop.set(true); };

@@ -10,8 +10,10 @@
 #include <memory>
 #include <string_view>
 
+#include "sluice/base/case_fold.hpp"
 #include "sluice/cli/byte_size.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
+#include "sluice/cli/user_names.hpp"
 
 namespace sluice::cli {
 
@@ -139,13 +141,73 @@ void check_referral(table_reader& reader, const toml::table& table, const share_
                                                 share.referral.size(), referral_targets_max));
     if (share.name.empty()) return reader.refuse(*node, "missing setting name, which a referral needs");
     for (const std::string_view key :
-         {"size-limit", "read-only",   "hide-unreadable",   "read-only-user", "auditor",
-          "offload",    "short-names", "previous-versions", "owner",          "group",
-          "file-mode",  "folder-mode", "inherit-owner",     "hide",           "hide-dot-files",
-          "reject",     "overlay",     "journal",           "code-page",      "time-zone"})
+         {"size-limit",     "read-only", "hide-unreadable", "read-only-user",    "write-user",
+          "auditor",        "offload",   "short-names",     "previous-versions", "owner",
+          "group",          "file-mode", "folder-mode",     "inherit-owner",     "hide",
+          "hide-dot-files", "reject",    "overlay",         "journal",           "code-page",
+          "time-zone"})
         if (const toml::node* const of_files = table.get(key))
             reader.refuse(*of_files,
                           fmt::format("'{}' does not apply to a share with a referral; remove it", key));
+}
+
+// The intent of a list without users is unclear: it could admit all users, or none.
+void take_users(table_reader& reader, std::string_view key, std::vector<std::string>& into) {
+    reader.take(key, into, validate_user_entry);
+    const toml::node* const node = reader.find(key);
+    if (node != nullptr and node->is_array() and node->as_array()->empty())
+        reader.refuse(
+            *node,
+            fmt::format("invalid value for {}: the list is empty; name a user, or remove the setting", key));
+}
+
+void take_hosts(table_reader& reader, std::vector<std::string>& allowed, std::vector<std::string>& denied) {
+    const auto take = [&](std::string_view key, std::vector<std::string>& list) {
+        reader.take(key, list, validate_host_rule);
+        const toml::node* const node = reader.find(key);
+        if (node != nullptr and list.size() > host_rules_max)
+            reader.refuse(*node, fmt::format("invalid value for {}: {} rules; use at most {}", key,
+                                             list.size(), host_rules_max));
+    };
+    take("allowed-host", allowed);
+    take("denied-host", denied);
+}
+
+void read_group(table_reader& reader, std::string_view name, const toml::node& node,
+                std::vector<user_group>& into) {
+    const auto refuse = [&](const toml::node& where, std::string_view why) {
+        reader.refuse(where, fmt::format("invalid group '{}' in [groups]: {}", name, why));
+    };
+    if (const std::string rule = validate_user_name(std::string(name)); not rule.empty())
+        return refuse(node, rule);
+    const auto is_same = [&](const user_group& each) { return equal_ignoring_case(each.name, name); };
+    if (std::ranges::any_of(into, is_same))
+        return refuse(node, "another group has this name; names are compared without case");
+    const toml::array* const list = node.as_array();
+    if (list == nullptr) return refuse(node, "use a list of users, as in [\"alice\", \"bob\"]");
+    if (list->size() > group_members_max)
+        return refuse(node, fmt::format("{} users; use at most {}", list->size(), group_members_max));
+    user_group group{.name = std::string(name), .members = {}};
+    for (const toml::node& each : *list) {
+        const std::string member = each.value<std::string>().value_or("");
+        if (const std::string rule = validate_user_name(member); not rule.empty())
+            return refuse(each, fmt::format("invalid user '{}': {}", member, rule));
+        group.members.push_back(member);
+    }
+    into.push_back(std::move(group));
+}
+
+void read_groups(table_reader& reader, std::vector<user_group>& into) {
+    const toml::node* const node = reader.find("groups");
+    if (node == nullptr) return;
+    const toml::table* const groups = node->as_table();
+    if (groups == nullptr)
+        return reader.refuse(*node, "invalid value for groups: use a table, as in [groups]");
+    if (groups->size() > groups_max)
+        return reader.refuse(*node, fmt::format("invalid value for groups: {} groups; use at most {}",
+                                                groups->size(), groups_max));
+    for (const auto& [name, members] : *groups)
+        read_group(reader, name.str(), members, into);
 }
 
 // Reads the name or the number of an account.
@@ -228,9 +290,12 @@ void read_file_rules(table_reader& reader, named_accounts& accounts, share_file_
     reader.take("encrypt", share.encrypt);
     reader.take("hidden", share.hidden);
     reader.take("hide-unreadable", share.hide_unreadable);
-    reader.take("user", share.users);
-    reader.take("read-only-user", share.read_only_users);
-    reader.take("auditor", share.auditors);
+    take_users(reader, "user", share.users);
+    reader.take("read-only-user", share.read_only_users, validate_user_entry);
+    take_users(reader, "write-user", share.write_users);
+    reader.take("auditor", share.auditors, validate_user_entry);
+    reader.take("guest", share.guest, validate_guest_access);
+    take_hosts(reader, share.allowed_hosts, share.denied_hosts);
     reader.take("offload", share.offloads);
     reader.take_switch("short-names", share.short_names);
     reader.take("previous-versions", share.previous_versions, validate_previous_versions_of_share);
@@ -287,10 +352,12 @@ void check_version(table_reader& reader) {
     reader.take("status-socket", options.status_socket);
     reader.take("metrics", options.metrics, validate_metrics);
     reader.take("read-only", options.read_only);
-    reader.take("read-only-user", options.read_only_users);
+    reader.take("read-only-user", options.read_only_users, validate_user_entry);
     reader.take("hide-unreadable", options.hide_unreadable);
-    reader.take("auditor", options.auditors);
-    reader.take("administrator", options.administrators);
+    reader.take("auditor", options.auditors, validate_user_entry);
+    reader.take("administrator", options.administrators, validate_user_entry);
+    read_groups(reader, options.groups);
+    take_hosts(reader, options.allowed_hosts, options.denied_hosts);
     reader.take("offload", options.offload);
     reader.take_switch("short-names", options.short_names);
     reader.take("previous-versions", options.previous_versions, validate_previous_versions);
@@ -302,6 +369,7 @@ void check_version(table_reader& reader) {
     reader.take("no-signing", options.no_signing);
     read_signing_algorithms(reader, options);
     reader.take("guest", options.guest);
+    reader.take("guest-write", options.guest_write);
     reader.take("impersonate", options.impersonate);
     reader.take("quotas", options.quotas);
     reader.take("confine-to", options.confine_to);

@@ -8,6 +8,7 @@
 #include "sluice/base/result.hpp"
 #include "sluice/cli/fat/image/image_options.hpp"
 #include "sluice/cli/serve/share_ownership.hpp"
+#include "sluice/cli/serve/user_groups.hpp"
 #include "sluice/vfs/host/creation_rules.hpp"
 #include "sluice/vfs/host/name/name_patterns.hpp"
 
@@ -37,10 +38,15 @@ struct share_options {
     std::string short_names;              // "on" or "off"; empty: as for all directories
     std::string previous_versions;        // a pattern, or "off"; empty: that of the server
     std::string continuous_availability;  // "on" or "off"; empty: as for all shares
+    // Names, and groups as "@name"; "guest" in the second and third means guests.
     std::vector<std::string> users;
     std::vector<std::string> read_only_users;
+    std::vector<std::string> write_users;
     std::vector<std::string> auditors;
     share_file_rules files;
+    std::string guest;  // "off", "read", or "write"; empty: as for all shares
+    std::vector<std::string> allowed_hosts;
+    std::vector<std::string> denied_hosts;
     image_options image;  // for disk images only
 };
 
@@ -73,6 +79,10 @@ struct serve_options {
     // Names or comma lists; none: the server's default.
     std::vector<std::string> signing_algorithms;
     bool guest = false;
+    bool guest_write = false;        // on all shares that do not have a setting of their own
+    std::vector<user_group> groups;  // [groups], and the groups of the host that the lists name
+    std::vector<std::string> allowed_hosts;
+    std::vector<std::string> denied_hosts;
     bool impersonate = false;
     bool quotas = false;
     bool offload = false;     // for all directories

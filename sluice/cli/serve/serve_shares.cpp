@@ -31,8 +31,23 @@ namespace {
     });
 }
 
+// A list that names only groups without members admits no user; it is not the absence of a list.
+[[nodiscard]] smb::server::user_list list_of(const std::vector<std::string>& entries,
+                                             const std::vector<user_group>& groups) {
+    return entries.empty() ? smb::server::user_list() : smb::server::user_list(users_of(entries, groups));
+}
+
+[[nodiscard]] smb::server::guest_access guests_of(const share_options& share, const serve_options& options) {
+    using enum smb::server::guest_access;
+    if (share.guest.empty()) return options.guest_write ? write : read;
+    if (share.guest == "off") return none;
+    return share.guest == "write" ? write : read;
+}
+
 // The configuration of a share, without the volume.
-[[nodiscard]] smb::server::share_configuration configuration_of(const share_options& share, bool read_only) {
+[[nodiscard]] smb::server::share_configuration configuration_of(const share_options& share,
+                                                                const serve_options& options,
+                                                                bool read_only) {
     smb::server::share_configuration configuration;
     configuration.name = share.name;
     configuration.comment = share.comment;
@@ -42,9 +57,12 @@ namespace {
     configuration.is_read_only = read_only;
     configuration.is_hidden = share.hidden or share.name.ends_with('$');
     configuration.hides_unreadable = share.hide_unreadable and share.referral.empty();
-    configuration.users = share.users;
-    configuration.read_only_users = share.read_only_users;
-    configuration.auditors = share.auditors;
+    configuration.users = list_of(share.users, options.groups);
+    configuration.read_only_users = list_of(share.read_only_users, options.groups);
+    configuration.write_users = list_of(share.write_users, options.groups);
+    configuration.auditors = list_of(share.auditors, options.groups);
+    configuration.guests = guests_of(share, options);
+    configuration.hosts = host_rules_of(share.allowed_hosts, share.denied_hosts);
     if (share.encrypt) configuration.encryption = smb::server::protection::required;
     return configuration;
 }
@@ -89,7 +107,7 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
     std::vector<served> next;
     for (const share_options& share : options.shares) {
         if (not share.referral.empty()) {
-            done.shares->push_back(configuration_of(share, false));
+            done.shares->push_back(configuration_of(share, options, false));
             continue;
         }
         const streams_root streams = streams_root_of(options.shares, share, answered);
@@ -127,7 +145,7 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
         one.snapshots = *snapshots;
         if (*snapshots != nullptr) from_.domains.add(share.name, **snapshots);
         done.shares->push_back(
-            configuration_of(share, share.read_only or options.read_only or one.read_only));
+            configuration_of(share, options, share.read_only or options.read_only or one.read_only));
         done.shares->back().volume = std::move(volume);
         done.shares->back().snapshots = *std::move(snapshots);
         if (is_continuously_available(options, share) and from_.journals != nullptr) {

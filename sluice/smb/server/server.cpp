@@ -147,6 +147,7 @@ void smb_server::replace_shares(std::vector<share_configuration> fresh) {
     // The feed of a volume goes on if one of the new shares has it.
     for (const std::shared_ptr<share>& one : *before)
         if (std::ranges::find(kept, one) == kept.end()) one->withdraw();
+    end_trees_beyond_rights(context_);
 }
 
 smb_server::~smb_server() {
@@ -240,7 +241,30 @@ std::size_t smb_server::sockets_max() const noexcept {
     return context_.quotas.bound_of(limit::connections) + 2 * bounds.connections_without_session;
 }
 
+// Before any byte of it is read.
+bool smb_server::is_denied(const io::socket_address& peer) noexcept {
+    if (context_.hosts.permits(peer)) return false;
+    context_.hosts.count_denied();
+    context_.log().write(event_severity::warning, "connection closed: its address is denied",
+                         {{"peer", peer.text()}, {"hint", "change allowed-host or denied-host"}});
+    return true;
+}
+
+void smb_server::replace_host_rules(host_rules fresh) {
+    ENSURE(context_.loop().is_owner(), "rules are replaced on the first loop");
+    context_.hosts.publish(std::move(fresh));
+    std::vector<std::shared_ptr<connection_handle>> denied;
+    (void)context_.connections.read_each([&](const connection& client) {
+        if (not context_.hosts.permits(client.peer())) denied.push_back(client.admitted.handle);
+    });
+    for (const std::shared_ptr<connection_handle>& one : denied) {
+        context_.hosts.count_denied();
+        one->close("its address is denied");
+    }
+}
+
 void smb_server::adopt(io::socket_handle socket, const io::socket_address& peer) noexcept {
+    if (is_denied(peer)) return;
     // Here already: a loop that is busy takes its connections later, and their descriptors must
     // not be all there are.
     if (not context_.connections.take_socket(sockets_max())) {
@@ -274,6 +298,8 @@ io::task<void> smb_server::serve(std::size_t loop, io::socket_handle socket,
     const auto client = std::make_shared<connection>(context_, home, std::move(socket), peer);
     client->admitted.handle = std::make_shared<connection_handle>(home, client, client->peer_host());
     context_.connections.enter(*client, client->admitted.handle);
+    // The rules may have changed on the way to this loop, before the registry had the connection.
+    if (is_denied(peer)) client->close("its address is denied");
     if (const auto evicted = context_.admission.enter(client->admitted))
         evicted->close("too many connections without a session from this address");
     io::task<void> running = client->run();

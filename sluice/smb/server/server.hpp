@@ -31,8 +31,8 @@ struct server_gauges {
 ///
 /// Thread safety: a connection and all its coroutines belong to its home loop (server_loop.hpp).
 /// What loops share, sessions, opens, files and tables, are monitors
-/// (docs/decisions/0022-a-mutex-per-object.md). start(), replace_shares(), adopt(), stop() and
-/// done() are for the first loop's thread; gauges() is for any.
+/// (docs/decisions/0022-a-mutex-per-object.md). start(), replace_shares(), replace_host_rules(),
+/// adopt(), stop() and done() are for the first loop's thread; gauges() is for any.
 class smb_server {
 public:
     smb_server(const server_dependencies& given, server_configuration configuration) noexcept;
@@ -51,9 +51,11 @@ public:
     /// Errors: those of listening_socket_handle::adopt. Allocates: the handles.
     [[nodiscard]] result<void> start_with(std::span<const int> descriptors) noexcept;
     /// Serves these shares from now on. A client that is connected to a share that is missing or
-    /// different in the new list keeps its connection; new tree connections use the new shares
-    /// only.
+    /// different in the new list keeps its connection, unless its user would have fewer rights in
+    /// the new list (end_tree_beyond_rights); new tree connections use the new shares only.
     void replace_shares(std::vector<share_configuration> fresh);
+    /// Accepts connections from these addresses only, from now on, and closes those of others.
+    void replace_host_rules(host_rules fresh);
     /// Serves a connection that the caller has accepted, on the loop that its socket is attached
     /// to; else on a loop of its choice (loop_choice).
     void adopt(io::socket_handle socket, const io::socket_address& peer) noexcept;
@@ -109,6 +111,7 @@ private:
     [[nodiscard]] io::task<void> serve(std::size_t loop, io::socket_handle socket,
                                        io::socket_address peer) noexcept;
     [[nodiscard]] std::size_t choose_home(const io::socket_handle& socket, const io::socket_address& peer);
+    [[nodiscard]] bool is_denied(const io::socket_address& peer) noexcept;
     void serve_at(std::size_t loop, io::socket_handle socket, const io::socket_address& peer) noexcept;
     [[nodiscard]] std::size_t sockets_max() const noexcept;
     [[nodiscard]] io::task<void> deliver_changes(vfs::volume& of) noexcept;

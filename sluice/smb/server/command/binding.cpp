@@ -1,5 +1,7 @@
 #include "sluice/smb/server/command/binding.hpp"
 
+#include <algorithm>
+
 #include "sluice/smb/auth/limits.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/request_signature.hpp"
@@ -89,6 +91,14 @@ constexpr std::size_t binding_bytes_max = auth::limits::token_bytes_max + (std::
     return r.knows_session_key ? nt_status::success : nt_status::access_denied;
 }
 
+// Returns whether a share that the session uses denies the address of its new channel.
+[[nodiscard]] bool is_denied_by_tree(const session& of, const channel& fresh) {
+    const auto trees = of.trees();
+    return std::ranges::any_of(trees, [&](const std::shared_ptr<tree>& each) {
+        return not each->target->configuration().hosts.permit(fresh.from);
+    });
+}
+
 }  // namespace
 
 auth::session_key_material key_material(const negotiated& agreed, const auth::session_key& key,
@@ -160,6 +170,8 @@ nt_status bind(request& r, const auth::step_done& who) {
     fresh.signer = std::make_shared<auth::signer>(*std::move(signer));
     if (not r.sign_reply_with(fresh.signer)) return nt_status::insufficient_resources;
     if (not r.session->establish(fresh)) return nt_status::user_session_deleted;
+    // Afterwards: a tree that another loop connects now checks all established channels.
+    if (is_denied_by_tree(*r.session, fresh)) return nt_status::request_not_accepted;
     r.host().log().write(event_severity::info, "channel added to session",
                          {{"user", user.name}, {"peer", r.connection().peer_text()}});
     return nt_status::success;
