@@ -446,6 +446,13 @@ template <class Value>
     return *std::move(from);
 }
 
+[[nodiscard]] serve_options complete_options(const serve_options& given, const std::string& file,
+                                             const std::vector<int>& activated) {
+    serve_options options = or_fail(with_file(given, file));
+    check_activation(activated, options);
+    return options;
+}
+
 // Starts the thread that samples the loops.
 [[nodiscard]] std::unique_ptr<watchdog_thread> watch_loops(smb::server::loop_watchdog& watchdog,
                                                            share_domains& domains, service_manager& manager) {
@@ -468,8 +475,7 @@ void harden(server_hardening& by, const serve_options& options, const std::strin
 void serve(const serve_options& given, const std::string& file) {
     const std::vector<int> activated = or_fail(take_activation_sockets());
     service_manager manager(take_service_environment(), warn);
-    serve_options options = or_fail(with_file(given, file));
-    check_activation(activated, options);
+    serve_options options = complete_options(given, file, activated);
     users_result users = open_users(options);
     host_groups groups(*users.database);
     options = or_fail(with_groups(std::move(options), groups));

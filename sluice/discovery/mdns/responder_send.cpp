@@ -43,8 +43,8 @@ using section = dns_writer::section;
     return messages;
 }
 
-// Returns the records that a client will need next (RFC 6763 section 12): of a PTR, the records of
-// its target; of SRV and of an address, all addresses of the host.
+// Returns the records that a client will need next (RFC 6763 section 12). For a PTR: the records of
+// its target. For an SRV or an address: all addresses of the host.
 [[nodiscard]] std::vector<std::size_t> additionals_for(const std::vector<owned_record>& records,
                                                        const std::vector<std::size_t>& answers) {
     std::vector<std::size_t> added;
