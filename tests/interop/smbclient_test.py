@@ -300,10 +300,12 @@ class PreviousVersions(Smbclient):
         before = served.tree_of(self.directory)
         (self.local / "new").write_bytes(b"new")
         for command in (f"put new {self.MONDAY}/new", f"put new {self.MONDAY}/d/file", f"del {self.MONDAY}/gone",
-                        f"mkdir {self.MONDAY}/directory", f"rename {self.MONDAY}/gone {self.MONDAY}/other",
-                        f"rename d/file {self.MONDAY}/other"):
+                        f"mkdir {self.MONDAY}/directory"):
             with self.subTest(command=command):
                 self.refuse(command, "NT_STATUS_MEDIA_WRITE_PROTECTED")
+        for command in (f"rename {self.MONDAY}/gone {self.MONDAY}/other", f"rename d/file {self.MONDAY}/other"):
+            with self.subTest(command=command):
+                self.refuse(command, "NT_STATUS_NOT_SAME_DEVICE")
         self.assertEqual(served.tree_of(self.directory), before)
 
     def test_a_time_without_a_snapshot_is_not_found(self):

@@ -49,6 +49,12 @@ bool host_tree::leads_to_excluded(std::string_view host_path) const {
     return leads_into_stream_store(host_path) or options.rejected_names.match_component(host_path);
 }
 
+// A name in a rejected directory is like one in a directory that is missing.
+error host_tree::error_of_excluded(std::string_view host_path) const {
+    const bool is_parent = leads_to_excluded(split_path(host_path).parent);
+    return error::with_path(is_parent ? ENOTDIR : ENOENT, "find", host_path);
+}
+
 // A symbolic link may lead to a rejected name.
 bool host_tree::is_excluded(const io::handle& open, const io::file_status& status) const {
     if (is_in_stream_store(open, status)) return true;
@@ -81,7 +87,7 @@ result<host_tree::found_path> host_tree::open(std::string_view shown, follow_lin
     std::string storage;
     const auto path = host_path(shown, storage);
     if (not path) return failure(path.error());
-    if (leads_to_excluded(*path)) return failure(error::with_path(ENOENT, "find", *path));
+    if (leads_to_excluded(*path)) return failure(error_of_excluded(*path));
     for (unsigned attempt = 0;; ++attempt) {
         auto exact = open_exactly(*path, links);
         if (exact) return found_path{.open = *std::move(exact), .is_as_spelled = true};
@@ -89,7 +95,7 @@ result<host_tree::found_path> host_tree::open(std::string_view shown, follow_lin
         const auto corrected = correct_case(*path);
         if (not corrected) return failure(corrected.error());
         // By a short name.
-        if (leads_to_excluded(*corrected)) return failure(error::with_path(ENOENT, "find", *path));
+        if (leads_to_excluded(*corrected)) return failure(error_of_excluded(*corrected));
         auto found = open_exactly(*corrected, links);
         if (found) return found_path{.open = *std::move(found)};
         if (not is_missing(found.error())) return failure(found.error());
@@ -173,7 +179,7 @@ result<io::handle> host_tree::open_directory(std::string_view shown) {
     std::string storage;
     const auto path = host_path(shown, storage);
     if (not path) return failure(path.error());
-    if (leads_to_excluded(*path)) return failure(error::with_path(ENOENT, "find", *path));
+    if (leads_to_excluded(*path)) return failure(error_of_excluded(*path));
     const io::terminated_path text(path->empty() ? std::string_view(".") : *path);
     const auto descriptor = io::open_at(root(), text, {.flags = O_RDONLY | O_DIRECTORY, .operation = "find"});
     if (descriptor)

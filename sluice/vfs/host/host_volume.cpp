@@ -247,7 +247,7 @@ result<found_node> host_volume::find_with_status(std::string_view path, follow_l
     if (not found) return failure(tree_->as_crossing(found.error()));
     const auto status = io::status_of(found->open, node_fields);
     if (not status) return failure(status.error());
-    if (tree_->is_excluded(found->open, *status)) return failure(error::with_path(ENOENT, "find", path));
+    if (tree_->is_excluded(found->open, *status)) return failure(tree_->error_of_excluded(path));
     std::string storage;
     const std::string_view name = host_name(path, storage);
     if (found->is_as_spelled and status->type == io::file_type::regular) {
