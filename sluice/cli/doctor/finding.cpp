@@ -48,6 +48,20 @@ std::vector<finding> finding_list::findings() const {
     return findings_;
 }
 
+std::string shell_word(std::string_view text) {
+    constexpr std::string_view plain =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-";
+    if (not text.empty() and text.find_first_not_of(plain) == text.npos) return std::string(text);
+    std::string quoted = "'";
+    for (const char each : text) {
+        if (each == '\'')
+            quoted += "'\\''";
+        else
+            quoted += each;
+    }
+    return quoted + "'";
+}
+
 bool has_problem(const std::vector<finding>& all) noexcept {
     return std::ranges::any_of(all, [](const finding& each) { return each.level == severity::problem; });
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/base/mutex.hpp"
@@ -45,6 +46,9 @@ private:
     std::string step_ SLUICE_GUARDED_BY(mutex_);
     std::vector<finding> findings_ SLUICE_GUARDED_BY(mutex_);
 };
+
+/// Returns a text as one word of a shell: in quotes unless it is plain. For remedies.
+[[nodiscard]] std::string shell_word(std::string_view text);
 
 /// Returns whether one of them is a problem.
 [[nodiscard]] bool has_problem(const std::vector<finding>& all) noexcept;

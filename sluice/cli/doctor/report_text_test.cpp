@@ -73,6 +73,13 @@ TEST(doctor_run, abandons_a_check_that_does_not_end_and_names_it) {
     never->set_value();
 }
 
+TEST(doctor_text, word_of_a_shell_is_quoted_unless_it_is_plain) {
+    EXPECT_EQ(shell_word("/srv/media"), "/srv/media");
+    EXPECT_EQ(shell_word("/srv/my media"), "'/srv/my media'");
+    EXPECT_EQ(shell_word("a'$(b)"), "'a'\\''$(b)'");
+    EXPECT_EQ(shell_word(""), "''");
+}
+
 TEST(doctor_text, splits_lines_and_words) {
     EXPECT_EQ(lines_of("a\n\nb").size(), 3U);
     EXPECT_EQ(words_of(" a\t b ").size(), 2U);

@@ -17,6 +17,7 @@ constexpr std::size_t dialects_max = 5;
 constexpr std::size_t algorithms_max = 8;
 constexpr std::size_t request_bytes_max = 512;
 constexpr std::size_t salt_bytes = 32;
+constexpr std::size_t recognisable_bytes = 5;  // as many as "HTTP/" has
 
 // An SMB1 header: its identifier, the command and the place of the words that follow it.
 constexpr std::array<std::byte, 4> smb1_id{std::byte{0xff}, std::byte{'S'}, std::byte{'M'}, std::byte{'B'}};
@@ -195,7 +196,10 @@ std::vector<std::byte> smb1_probe_request() {
 
 probe_answer classify_probe_answer(bytes_view received) {
     if (received.empty()) return {};
-    if (received.data()[0] != std::byte{0}) return {.protocol = protocol_without_frame(received)};
+    if (received.data()[0] != std::byte{0}) {
+        if (received.size() < recognisable_bytes) return {};
+        return {.protocol = protocol_without_frame(received)};
+    }
     const auto length = wire::decode_frame_prefix(received, limits::first_frame_bytes_max);
     if (not length and length.error() == wire::decode_error::truncated) return {};
     if (not length) return {.protocol = probed_protocol::unknown};

@@ -34,7 +34,7 @@ struct negotiate_offer {
 
 /// The protocol of the first bytes that a server has sent.
 enum class probed_protocol : std::uint8_t {
-    incomplete,     ///< the bytes are the beginning of an SMB frame; receive more
+    incomplete,     ///< too few bytes, such as the beginning of an SMB frame; receive more
     smb2,           ///< a NEGOTIATE reply of SMB 2 or 3: `reply`
     smb2_refused,   ///< an SMB2 message with an error: `status`
     smb2_invalid,   ///< an SMB2 message that violates the protocol: `violation`

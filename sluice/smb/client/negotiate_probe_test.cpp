@@ -156,6 +156,12 @@ TEST(negotiate_probe, recognises_other_protocols_by_their_first_bytes) {
     EXPECT_EQ(protocol_of("220 mail.example.org ESMTP"), probed_protocol::unknown);
 }
 
+TEST(negotiate_probe, awaits_the_beginning_of_another_protocol) {
+    EXPECT_EQ(protocol_of("H"), probed_protocol::incomplete);
+    EXPECT_EQ(protocol_of("SSH-"), probed_protocol::incomplete);
+    EXPECT_EQ(protocol_of("<html"), probed_protocol::http);
+}
+
 TEST(negotiate_probe, does_not_wait_for_a_frame_that_cannot_be_smb) {
     EXPECT_EQ(protocol_of(std::string_view("\x00\x00\x01\x00HTTP", 8)), probed_protocol::unknown);
     EXPECT_EQ(protocol_of(std::string_view("\x00\xff\xff\xff", 4)), probed_protocol::unknown);

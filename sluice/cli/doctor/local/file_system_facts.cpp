@@ -70,8 +70,8 @@ constexpr std::array known_types{
 void judge_space(std::vector<finding>& found, const std::string& path, const file_system_facts& seen) {
     const std::string space =
         fmt::format("{} of {} free", size_text(seen.free_bytes), size_text(seen.total_bytes));
-    const std::string remedy =
-        fmt::format("du -xh --max-depth=1 {} | sort -h; remove files, or enlarge the file system", path);
+    const std::string remedy = fmt::format(
+        "du -xh --max-depth=1 {} | sort -h; remove files, or enlarge the file system", shell_word(path));
     if (seen.total_bytes != 0 and seen.free_bytes == 0)
         found.push_back(
             made(severity::problem, fmt::format("the file system of '{}' is full", path), space, remedy));
@@ -79,11 +79,11 @@ void judge_space(std::vector<finding>& found, const std::string& path, const fil
         found.push_back(made(severity::warning, fmt::format("the file system of '{}' is nearly full", path),
                              space, remedy));
     if (seen.total_inodes != 0 and seen.free_inodes < seen.total_inodes / 100)
-        found.push_back(
-            made(seen.free_inodes == 0 ? severity::problem : severity::warning,
-                 fmt::format("the file system of '{}' has hardly room for more files", path),
-                 fmt::format("{} of {} inodes free", seen.free_inodes, seen.total_inodes),
-                 fmt::format("du -x --inodes --max-depth=1 {} | sort -n; remove small files", path)));
+        found.push_back(made(
+            seen.free_inodes == 0 ? severity::problem : severity::warning,
+            fmt::format("the file system of '{}' has hardly room for more files", path),
+            fmt::format("{} of {} inodes free", seen.free_inodes, seen.total_inodes),
+            fmt::format("du -x --inodes --max-depth=1 {} | sort -n; remove small files", shell_word(path))));
 }
 
 }  // namespace

@@ -38,9 +38,30 @@ constexpr std::size_t sockets_max = 16;
     return found;
 }
 
-[[nodiscard]] std::uint16_t port_of(const std::string& address) {
-    const auto parsed = io::socket_address::parse(address);
-    return parsed ? parsed->port() : 0;
+[[nodiscard]] bool is_loopback(const io::socket_address& address) {
+    const auto own = io::socket_address::loopback_v4(address.port()).ip_bytes();
+    return address.ip_bytes() == own or
+           address.ip_bytes() == io::socket_address::loopback_v6(address.port()).ip_bytes();
+}
+
+// Returns the addresses at which the servers say that they listen; for a listener at all addresses,
+// those of this host.
+[[nodiscard]] std::vector<io::socket_address> addresses_to_try(const std::vector<running_server>& servers) {
+    std::vector<io::socket_address> found;
+    for (const running_server& server : servers)
+        for (const std::string& text : server.addresses) {
+            const auto listening = io::socket_address::parse(text);
+            if (not listening) continue;
+            const bool is_any = *listening == io::socket_address::any_v4(listening->port()) or * listening ==
+                                io::socket_address::any_v6(listening->port());
+            if (not is_any) found.push_back(*listening);
+            if (is_any)
+                for (const std::string& own : own_addresses())
+                    if (const auto each = io::socket_address::ip(own, listening->port()); each)
+                        found.push_back(*each);
+        }
+    if (found.size() > addresses_max) found.resize(addresses_max);
+    return found;
 }
 
 }  // namespace
@@ -67,7 +88,7 @@ void check_servers(local_state& state, finding_list& into) {
     if (state.servers.empty()) {
         const std::string start = state.configuration.empty()
                                       ? "sluice serve DIRECTORY"
-                                      : "sluice serve --config " + state.configuration;
+                                      : "sluice serve --config " + shell_word(state.configuration);
         into.add({.level = severity::problem,
                   .check = "server",
                   .what = "no server of this account is running",
@@ -80,21 +101,27 @@ void check_servers(local_state& state, finding_list& into) {
 }
 
 void check_own_addresses(local_state& state, finding_list& into) {
-    std::vector<std::uint16_t> ports;
-    for (const running_server& server : state.servers)
-        for (const std::string& address : server.addresses)
-            if (const std::uint16_t port = port_of(address); port != 0) ports.push_back(port);
-    if (ports.empty()) return;
-    const std::uint16_t port = ports.front();
     std::vector<connect_attempt> attempts;
-    const auto own = own_addresses();
-    for (std::size_t i = 0; i != std::min(own.size(), addresses_max); ++i) {
-        const auto address = io::socket_address::ip(own[i], port);
+    bool is_reachable = false;
+    std::uint16_t port = 0;
+    for (const io::socket_address& address : addresses_to_try(state.servers)) {
         io::socket_handle connected;
-        if (address) attempts.push_back(try_connect(*address, connect_within, connected));
+        attempts.push_back(try_connect(address, connect_within, connected));
+        is_reachable |= not is_loopback(address);
+        port = address.port();
     }
+    if (attempts.empty()) return;
     for (finding& one : judge_attempts("this host", port, attempts))
         into.add(std::move(one));
+    if (not is_reachable)
+        into.add(
+            {.level = severity::warning,
+             .check = "connection",
+             .what =
+                 "the server can only be reached from this host, because it listens at the loopback address, "
+                 "or this host has no other address",
+             .evidence = attempts.front().address,
+             .remedy = "sluice serve --listen ::"});
 }
 
 void check_firewall(local_state& state, finding_list& into) {

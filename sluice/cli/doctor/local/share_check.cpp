@@ -35,19 +35,20 @@ constexpr std::size_t shares_max = 64;
                                      const server_account& account) {
     if (seen.code == ENOENT)
         return problem(fmt::format("the path of the share '{}' does not exist", share.name),
-                       seen.component + ": missing", "mkdir -p " + share.path);
+                       seen.component + ": missing", "mkdir -p " + shell_word(share.path));
     if (seen.code != 0)
         return problem(fmt::format("the path of the share '{}' cannot be used", share.name),
                        fmt::format("{}: {}", seen.component, std::strerror(seen.code)),
-                       "ls -ld " + seen.component);
+                       "ls -ld " + shell_word(seen.component));
     std::string named = bits_text(seen.missing);
     std::erase(named, '-');
     finding one = problem(
         fmt::format("the server's account (user {}) lacks '{}' on '{}', so that the share '{}' does not work",
                     account.user_id, named, seen.component, share.name),
-        seen.has_acl ? "by owner and mode; its access control list may differ: getfacl " + seen.component
-                     : "by owner and mode",
-        fmt::format("setfacl -m u:{}:{} {}", account.user_id, named, seen.component));
+        seen.has_acl
+            ? "by owner and mode; its access control list may differ: getfacl " + shell_word(seen.component)
+            : "by owner and mode",
+        fmt::format("setfacl -m u:{}:{} {}", account.user_id, named, shell_word(seen.component)));
     // Missing write permission may be intended, and an ACL may grant what the mode does not.
     if (seen.has_acl or seen.missing == 2) one.level = severity::warning;
     return one;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -18,14 +19,13 @@ constexpr const char* check = "users";
 }  // namespace
 
 void check_users(local_state& state, finding_list& into) {
-    // A running server may use another file than the default one.
-    if (state.configuration.empty() and not state.servers.empty() and
-        state.account.user_id != server_account::of_this_process().user_id)
-        return;
     const std::string& given = state.options.users_file;
     const std::string path = given.empty() ? smb::server::user_database::default_path() : given;
     const std::string add = user_command(given) + " add NAME";
+    // A running server may use another file than the default one, which only its configuration names.
+    const bool is_guess = given.empty() and state.configuration.empty() and not state.servers.empty();
     struct stat status{};
+    if (is_guess and ::access(path.c_str(), F_OK) != 0) return;
     if (::stat(path.c_str(), &status) != 0) {
         const bool is_missing = errno == ENOENT;
         into.add({.level = severity::warning,
@@ -43,7 +43,7 @@ void check_users(local_state& state, finding_list& into) {
                   .check = check,
                   .what = "other accounts can access the users file, so that the server does not use it",
                   .evidence = fmt::format("{}: mode {:04o}", path, status.st_mode & 07777U),
-                  .remedy = "chmod 600 " + path});
+                  .remedy = "chmod 600 " + shell_word(path)});
         return;
     }
     const auto loaded = smb::server::user_database::load(path, {});

@@ -85,6 +85,10 @@ namespace {
 
 [[nodiscard]] finding refused_file(const remote_target& target, const client_error& why) {
     const nt_status status = why.status();
+    remote_target parent = target;
+    const std::size_t slash = target.path.rfind('/');
+    parent.path.resize(slash == std::string::npos ? 0 : slash);
+    const std::string directory = fmt::format("smb://{}@{}", target.user, parent.text().substr(2));
     if (status == nt_status::access_denied)
         return problem("file", fmt::format("the user '{}' may not read '{}'", target.user, target.path), why,
                        "on the server, check the permissions of each directory: namei -l PATH");
@@ -114,6 +118,11 @@ std::vector<finding> judge_logon(const remote_target& target, const logon_facts&
                          .what = fmt::format("the user '{}' can log on", target.user),
                          .evidence = seen.is_encrypted ? "the server requires encryption" : "",
                          .remedy = {}});
+    if (seen.echo) {
+        found.push_back(problem("logon", "the server does not answer requests of the new session", *seen.echo,
+                                "update the server, and remove proxies between it and the client"));
+        return found;
+    }
     if (seen.share) found.push_back(refused_share(target, *seen.share));
     if (seen.is_share_connected)
         found.push_back({.level = severity::note,

@@ -17,6 +17,7 @@ namespace sluice::cli::doctor {
 struct logon_facts {
     std::optional<smb::client::client_error> connection;  ///< why there is no connection
     std::optional<smb::client::client_error> logon;       ///< why there is no session
+    std::optional<smb::client::client_error> echo;        ///< why the server does not answer ECHO
     std::optional<smb::client::client_error> share;       ///< why the share cannot be used
     std::optional<smb::client::client_error> file;        ///< why the file cannot be read
     bool is_logged_on = false;

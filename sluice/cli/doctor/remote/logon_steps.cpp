@@ -30,12 +30,16 @@ using steady = std::chrono::steady_clock;
     return std::chrono::duration_cast<std::chrono::microseconds>(steady::now() - began);
 }
 
-io::task<void> measure_echoes(connection& over, const request_options& how, logon_facts& seen) noexcept {
+io::task<void> measure_echoes(connection& over, logon_facts& seen) noexcept {
+    const request_options how{.step = "echo"};
     for (unsigned i = 0; i != echoes_max; ++i) {
         const auto began = steady::now();
         io::task<outcome<reply>> asking = over.call(smb::wire::command::echo, smb::wire::echo_args{}, how);
         const outcome<reply> answered = co_await std::move(asking);
-        if (not answered) co_return;
+        if (not answered) {
+            seen.echo = answered.error();
+            co_return;
+        }
         seen.echoes.push_back(since(began));
     }
 }
@@ -96,7 +100,7 @@ io::task<void> use_session(connection& over, const remote_target& target, const 
     const std::unique_ptr<session> user = logged_on->release();
     seen.is_logged_on = true;
     seen.is_encrypted = user->encrypts();
-    io::task<void> measuring = measure_echoes(over, {.step = "echo"}, seen);
+    io::task<void> measuring = measure_echoes(over, seen);
     co_await std::move(measuring);
     if (not target.share.empty()) {
         io::task<void> using_it = use_share(*user, target, seen);

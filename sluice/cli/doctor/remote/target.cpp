@@ -11,7 +11,9 @@ constexpr std::size_t host_bytes_max = 255;  // RFC 1035 2.3.4
 
 [[nodiscard]] bool is_host_character(char each) noexcept {
     const auto byte = static_cast<unsigned char>(each);
-    return byte > 0x20 and byte != 0x7f and not std::string_view("/\\@?#[]").contains(each);
+    const bool is_letter_or_digit =
+        (each >= 'a' and each <= 'z') or (each >= 'A' and each <= 'Z') or (each >= '0' and each <= '9');
+    return is_letter_or_digit or byte >= 0x80 or std::string_view(".-_:%").contains(each);
 }
 
 [[nodiscard]] bool set_port(std::string_view text, std::uint16_t& port) noexcept {
