@@ -2,14 +2,15 @@
 // caller classifies after every segment.
 
 #include <algorithm>
+#include <cstdint>
 
-#include "fuzz/wire_round_trip.hpp"
 #include "sluice/smb/client/negotiate_probe.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace sluice;
     using namespace sluice::smb::client;
-    if (size > fuzzed_bytes_max) return 0;
+    constexpr std::size_t bytes_max = 16 * 1024;
+    if (size > bytes_max) return 0;
     const bytes_view received(reinterpret_cast<const std::byte*>(data), size);
     const probe_answer complete = classify_probe_answer(received);
     ENSURE(complete.reply.compressions.size() <= 8);

@@ -77,7 +77,9 @@ struct doctor_arguments {
 [[noreturn]] void run_remote(const doctor_arguments& given) {
     if (given.write_test) refuse_usage("--write-test applies to the shares of this host; omit HOST");
     auto target = parse_target(given.subject);
-    if (not target) refuse_usage("invalid host: " + target.error());
+    if (not target)
+        refuse_usage(
+            fmt::format("invalid value '{}' for HOST: {}", without_password(given.subject), target.error()));
     if (not given.user.empty()) target->user = given.user;
     if (target->user.empty() and not given.password_file.empty())
         refuse_usage("--password-file requires a user; use --user");

@@ -19,18 +19,18 @@ constexpr int groups_max = 65536;
     return ::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
 }
 
-// Returns the obstacle that this component is, if it is one.
-[[nodiscard]] std::optional<path_obstacle> judge(const server_account& account, const std::string& path,
-                                                 unsigned wanted, bool is_last) {
+// Returns the barrier that this component is, if it is one.
+[[nodiscard]] std::optional<path_barrier> judge(const server_account& account, const std::string& path,
+                                                unsigned wanted, bool is_last) {
     struct stat status{};
     if (::stat(path.c_str(), &status) != 0)
-        return path_obstacle{.component = path, .code = errno, .missing = 0, .has_acl = false};
+        return path_barrier{.component = path, .code = errno, .missing = 0, .has_acl = false};
     if (not is_last and not S_ISDIR(status.st_mode))
-        return path_obstacle{.component = path, .code = ENOTDIR, .missing = 0, .has_acl = false};
+        return path_barrier{.component = path, .code = ENOTDIR, .missing = 0, .has_acl = false};
     const unsigned missing = missing_bits(
         account, {.user_id = status.st_uid, .group_id = status.st_gid, .mode = status.st_mode}, wanted);
     if (missing == 0) return std::nullopt;
-    return path_obstacle{.component = path, .code = 0, .missing = missing, .has_acl = has_acl(path)};
+    return path_barrier{.component = path, .code = 0, .missing = missing, .has_acl = has_acl(path)};
 }
 
 }  // namespace
@@ -74,14 +74,14 @@ unsigned missing_bits(const server_account& account, const file_rights& of, unsi
     return wanted & ~granted & 7U;
 }
 
-std::optional<path_obstacle> walk(const server_account& account, const std::string& path, unsigned wanted) {
+std::optional<path_barrier> walk(const server_account& account, const std::string& path, unsigned wanted) {
     std::size_t end = 0;
     for (;;) {
         const std::size_t next = path.find_first_not_of('/', end);
         const std::string component = end == 0 ? "/" : path.substr(0, end);
         const bool is_last = next == std::string::npos;
-        if (auto obstacle = judge(account, component, is_last ? wanted : execute, is_last); obstacle)
-            return obstacle;
+        if (auto barrier = judge(account, component, is_last ? wanted : execute, is_last); barrier)
+            return barrier;
         if (is_last) return std::nullopt;
         end = std::min(path.find('/', next), path.size());
     }

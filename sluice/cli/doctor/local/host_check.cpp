@@ -1,4 +1,4 @@
-// What this host permits and provides: limits, io_uring, confinement, CPU, disk pressure.
+// Facilities of this host: limits, io_uring, confinement, CPU, disk pressure.
 
 #include <fmt/core.h>
 #include <sys/resource.h>
@@ -24,8 +24,8 @@ namespace {
             .remedy = std::move(remedy)};
 }
 
-// Returns the soft limit of the server. If none runs or it is not visible, returns the hard limit of
-// this process, to which a server raises its own.
+// Returns the soft limit of the server. If none runs or it is not visible, returns the hard limit
+// of this process, to which a server raises its own.
 [[nodiscard]] std::uint64_t limit_of(const local_state& state, const char* name, int resource) {
     if (not state.servers.empty()) {
         const auto text = text_of_file(fmt::format("/proc/{}/limits", state.servers.front().process));

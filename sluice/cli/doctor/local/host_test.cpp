@@ -90,10 +90,10 @@ TEST(doctor_access, names_the_first_component_that_prevents_access) {
     ASSERT_EQ(::chmod(outer.c_str(), 0700), 0);
     ASSERT_EQ(::chmod(inner.c_str(), 0755), 0);
     const server_account other{.user_id = 4'000'000'000, .groups = {}};
-    const auto obstacle = walk(other, inner, 5);
-    ASSERT_TRUE(obstacle);
-    EXPECT_EQ(obstacle->component, outer);
-    EXPECT_EQ(obstacle->missing, 1U);
+    const auto barrier = walk(other, inner, 5);
+    ASSERT_TRUE(barrier);
+    EXPECT_EQ(barrier->component, outer);
+    EXPECT_EQ(barrier->missing, 1U);
     ASSERT_EQ(::chmod(outer.c_str(), 0711), 0);
     EXPECT_FALSE(walk(other, inner + "/", 5));
     EXPECT_EQ(walk(other, inner, 7)->missing, 2U);

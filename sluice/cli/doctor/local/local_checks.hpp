@@ -16,17 +16,17 @@ struct running_server {
     std::uint64_t process = 0;
     std::string name;
     std::vector<std::string> addresses;  ///< "ADDRESS:PORT"
-    std::vector<std::string> paths;      ///< of its shares
+    std::vector<std::string> paths;      ///< the directories of its shares
 };
 
 /// The subject of the checks of this host, and their results for each other. A value of the thread
 /// of the checks.
 struct local_state {
-    serve_options options;      ///< of the configuration; defaults without one
+    serve_options options;      ///< from the configuration; defaults without one
     std::string configuration;  ///< its path; empty: none
     bool writes = false;        ///< may write a small temporary file into each share
     std::vector<running_server> servers{};
-    server_account account{};  ///< of the server, or of this process if none runs
+    server_account account{};  ///< that a server runs with; this process's if none runs
 
     /// Returns the port of the configuration, or 445.
     [[nodiscard]] std::uint16_t port() const noexcept { return options.port == 0 ? 445 : options.port; }

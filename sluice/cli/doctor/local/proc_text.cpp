@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <limits>
+#include <system_error>
 
 #include "sluice/cli/doctor/text_file.hpp"
 
@@ -16,8 +17,8 @@ template <class T>
     return value;
 }
 
-// Addresses are words of 32 bits in the byte order of the host, so that 127.0.0.1 of a little-endian
-// host is 0100007F.
+// Addresses are words of 32 bits in the byte order of the host, so that 127.0.0.1 of a
+// little-endian host is 0100007F.
 [[nodiscard]] bool is_loopback(std::string_view address) noexcept {
     if (address.size() == 8) return address.ends_with("7F") or address.starts_with("7F");
     constexpr std::string_view v6_little = "00000000000000000000000001000000";

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-// Parsers of files in /proc and /sys. Pure functions over text, which may be truncated or of a newer
-// kernel: a line that they do not understand is skipped. Complexity: linear.
+// Parsers of files in /proc and /sys. Pure functions over text, which may be truncated or of a
+// newer kernel: a line that they do not understand is skipped. Complexity: linear.
 
 namespace sluice::cli::doctor {
 
@@ -22,8 +22,8 @@ struct tcp_listener {
 };
 [[nodiscard]] std::vector<tcp_listener> parse_listeners(std::string_view text);
 
-/// Returns the share of the last ten seconds, in percent, in which tasks waited: `line` is "some" or
-/// "full" of a file in /proc/pressure. Returns std::nullopt if the text does not have it.
+/// Returns the share of the last ten seconds, in percent, in which tasks waited: `line` is "some"
+/// or "full" of a file in /proc/pressure. Returns std::nullopt if the text does not have it.
 [[nodiscard]] std::optional<double> parse_pressure(std::string_view text, std::string_view line);
 
 /// The instructions of a CPU that decide the cost of encryption, from /proc/cpuinfo.

@@ -31,8 +31,8 @@ constexpr std::size_t shares_max = 64;
             .remedy = std::move(remedy)};
 }
 
-[[nodiscard]] finding judge_obstacle(const share_options& share, const path_obstacle& seen,
-                                     const server_account& account) {
+[[nodiscard]] finding judge_barrier(const share_options& share, const path_barrier& seen,
+                                    const server_account& account) {
     if (seen.code == ENOENT)
         return problem(fmt::format("the path of the share '{}' does not exist", share.name),
                        seen.component + ": missing", "mkdir -p " + shell_word(share.path));
@@ -107,9 +107,9 @@ void check_share(const local_state& state, const share_options& share, finding_l
     const bool is_image = exists and not S_ISDIR(status.st_mode);
     const bool reads_only = share.read_only or state.options.read_only;
     const unsigned wanted = is_image ? (reads_only ? 4U : 6U) : (reads_only ? read_only : read_write);
-    if (const auto obstacle = walk(state.account, share.path, wanted); obstacle) {
-        into.add(judge_obstacle(share, *obstacle, state.account));
-        if (obstacle->code != 0) return;
+    if (const auto barrier = walk(state.account, share.path, wanted); barrier) {
+        into.add(judge_barrier(share, *barrier, state.account));
+        if (barrier->code != 0) return;
     }
     if (is_image) {
         into.note(check, fmt::format("the share '{}' is a disk image", share.name), share.path);

@@ -23,7 +23,8 @@ probe_outcome exchange_over(io::socket_handle& connected, std::span<const std::b
     const auto began = std::chrono::steady_clock::now();
     const deadline within(until);
     probe_outcome outcome{.how = reaction::closed};
-    // A server that has closed already may still have sent bytes, so an error here is no answer.
+    // A server that has closed already may still have sent bytes, so the result of this call does
+    // not matter.
     (void)connected.write(io::io_request<io::const_bytes_type>{.buffers = request}, within);
     std::vector<std::byte> received;
     std::array<std::byte, 4096> piece;

@@ -13,7 +13,7 @@
 
 namespace sluice::cli::doctor {
 
-/// The outcome of a logon and of what follows it. A step that was not reached has no value.
+/// The outcome of a logon and of the steps after it. A step that was not reached has no value.
 struct logon_facts {
     std::optional<smb::client::client_error> connection;  ///< why there is no connection
     std::optional<smb::client::client_error> logon;       ///< why there is no session
@@ -29,14 +29,14 @@ struct logon_facts {
     std::chrono::microseconds read_took{0};
 };
 
-/// Logs on to the server, connects to the share of the target if it names one, measures round trips,
-/// and reads at most 16 MiB or for 2 s from the file that it names. Changes nothing on the server.
-/// `signs`: signing is required of the server. Blocks: each step for a few seconds at most; a
-/// server that sends slowly can take longer, so that the caller needs a deadline of its own.
+/// Logs on to the server, connects to the share of the target if it names one, measures round
+/// trips, and reads at most 16 MiB or for 2 s from the file that it names. Changes nothing on the
+/// server. `signs`: signing is required of the server. Blocks: each step for a few seconds at most;
+/// a server that sends slowly can take longer, so that the caller needs a deadline of its own.
 [[nodiscard]] logon_facts log_on_to(const remote_target& target, const io::socket_address& address,
                                     const smb::auth::credentials& who, bool signs);
 
-/// What the users file of a server on this host says about a user whose logon was refused.
+/// The entry of a refused user in the users file of a server on this host.
 enum class known_account : std::uint8_t {
     unknown,         ///< the file cannot be read, or the server is on another host
     missing,         ///< the file does not have the user

@@ -65,8 +65,8 @@ io::task<void> read_file(tree& in, const std::string& path, logon_facts& seen) n
         seen.read_bytes += *got;
         seen.read_took = since(began);
     }
-    io::task<outcome<file_status>> closing = file->co_close();
-    (void)co_await std::move(closing);
+    io::task<outcome<file_status>> ending = file->co_close();
+    (void)co_await std::move(ending);
 }
 
 io::task<void> use_share(session& in, const remote_target& target, logon_facts& seen) noexcept {
@@ -126,8 +126,8 @@ io::task<void> run_steps(dependencies deps, const remote_target& target, const i
     const std::unique_ptr<connection> over = dialled->release();
     io::task<void> using_it = use_session(*over, target, who, seen);
     co_await std::move(using_it);
-    io::task<void> closing = over->close();
-    co_await std::move(closing);
+    io::task<void> ending = over->close();
+    co_await std::move(ending);
 }
 
 }  // namespace

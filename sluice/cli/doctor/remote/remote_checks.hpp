@@ -13,12 +13,12 @@
 
 namespace sluice::cli::doctor {
 
-/// What the checks of a server know. Each check adds what it has found out. A value of the thread of
+/// The knowledge of the checks of a server. Each check adds its results. A value of the thread of
 /// the checks.
 struct remote_state {
     remote_target target{};
     smb::auth::credentials who{};  ///< with an empty user: no logon
-    std::string users_file{};      ///< of a server on this host; empty: the default
+    std::string users_file{};      ///< if the server runs on this host; empty: the default
     std::chrono::steady_clock::time_point until{};
     system_random random{};
 
@@ -37,8 +37,8 @@ struct remote_check {
 /// Returns all checks, in order.
 [[nodiscard]] std::span<const remote_check> remote_checks() noexcept;
 
-/// Runs all checks. Blocks: for about 25 s at most, if the server answers slowly; the caller needs a
-/// deadline of its own.
+/// Runs all checks. Blocks: for about 25 s at most, if the server answers slowly; the caller needs
+/// a deadline of its own.
 void check_server(remote_state& state, finding_list& into);
 
 }  // namespace sluice::cli::doctor

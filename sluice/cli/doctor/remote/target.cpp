@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <system_error>
 
 namespace sluice::cli::doctor {
 namespace {
@@ -55,6 +56,15 @@ std::string remote_target::text() const {
     if (port != smb::client::smb_port) text += ":" + std::to_string(port);
     if (not share.empty()) text += "/" + share;
     if (not path.empty()) text += "/" + path;
+    return text;
+}
+
+std::string without_password(std::string text) {
+    const std::size_t scheme = text.find("//");
+    const std::size_t user = scheme == std::string::npos ? 0 : scheme + 2;
+    const std::size_t at = text.rfind('@');
+    const std::size_t colon = text.find(':', user);
+    if (at != std::string::npos and colon < at) text.replace(colon + 1, at - colon - 1, "***");
     return text;
 }
 

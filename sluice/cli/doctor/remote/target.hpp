@@ -26,4 +26,7 @@ struct remote_target {
 /// because it may have a password. Allocates: the parts.
 [[nodiscard]] std::expected<remote_target, std::string> parse_target(const std::string& text);
 
+/// Returns the text for a message, with "***" in place of a password in it.
+[[nodiscard]] std::string without_password(std::string text);
+
 }  // namespace sluice::cli::doctor

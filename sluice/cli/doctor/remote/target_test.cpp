@@ -26,7 +26,7 @@ TEST(doctor_target, accepts_share_path_and_user) {
     EXPECT_EQ(parse_target("//nas/media/")->share, "media");
 }
 
-TEST(doctor_target, rejects_what_is_not_a_host) {
+TEST(doctor_target, rejects_texts_without_a_host) {
     for (const char* const text : {"", "//", ":445", "nas:", "nas:0", "nas:70000", "nas:x", "[::1", "[::1]x",
                                    "[::1]:", "-oProxy", "a b", "a\x1b", "//bob@/media"})
         EXPECT_FALSE(parse_target(text)) << text;
@@ -38,6 +38,7 @@ TEST(doctor_target, rejects_a_password_without_repeating_it) {
         const auto target = parse_target(text);
         ASSERT_FALSE(target) << text;
         EXPECT_EQ(target.error().find("secret"), std::string::npos);
+        EXPECT_EQ(without_password(text).find("secret"), std::string::npos);
     }
 }
 
