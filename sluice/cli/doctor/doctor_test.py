@@ -19,6 +19,8 @@ from server_testing import running_server  # noqa: E402  (found through the line
 
 PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
 SMBD = shutil.which("smbd") or shutil.which("smbd", path="/usr/sbin") or os.environ.get("SMBD")
+IS_CONTAINED = os.geteuid() == 0 and shutil.which("unshare") and subprocess.run(
+    ["unshare", "-nm", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
 SMB1_NEGOTIATE = b"\xffSMB\x72"
 UNIX_EPOCH_TICKS = 116_444_736_000_000_000
 
@@ -124,6 +126,31 @@ class OtherServers(Doctor):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = listener.getsockname()[1]
         self.assert_problem("is closed", f"127.0.0.1:{port}")
+
+    def test_a_port_that_does_not_answer_is_distinguished(self):
+        with contextlib.ExitStack() as held, socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen(0)
+            # The kernel drops requests to connect while the queue of the listener is full.
+            for _ in range(3):
+                waiting = held.enter_context(socket.socket())
+                waiting.setblocking(False)
+                waiting.connect_ex(listener.getsockname())
+            self.assert_problem("does not answer: a firewall", f"127.0.0.1:{listener.getsockname()[1]}")
+
+    @unittest.skipUnless(IS_CONTAINED, "needs root and network namespaces")
+    def test_a_name_server_that_does_not_answer_is_named(self):
+        (self.scratch / "resolv.conf").write_text("nameserver 127.0.0.99\n")
+        silent = "import socket, time; s = socket.socket(type=socket.SOCK_DGRAM); s.bind(('127.0.0.99', 53)); time.sleep(60)"
+        script = (f"ip link set lo up && mount --bind {self.scratch}/resolv.conf /etc/resolv.conf || exit 77\n"
+                  f'{sys.executable} -c "{silent}" & "{PROGRAM}" doctor nas; status=$?; kill $!; exit $status')
+        done = subprocess.run(["unshare", "-nm", "sh", "-c", script], capture_output=True, text=True, timeout=120,
+                              env=self.environment)
+        if done.returncode == 77:
+            self.skipTest("cannot change the network of a namespace")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("no name server answered for 'nas'", done.stdout)
+        self.assertIn("127.0.0.99", done.stdout)
 
     def test_a_name_without_address_is_reported(self):
         self.assert_problem("sluice.invalid", "sluice.invalid")

@@ -9,7 +9,9 @@
 
 #include "sluice/cli/doctor/local/access_walk.hpp"
 #include "sluice/cli/doctor/local/file_system_facts.hpp"
+#include "sluice/cli/doctor/local/local_checks.hpp"
 #include "sluice/cli/doctor/local/port_owner.hpp"
+#include "sluice/io/stream/listening_socket_handle.hpp"
 
 // Findings about the port, the path and the file system of a share.
 
@@ -123,6 +125,22 @@ TEST(doctor_access, missing_directory_and_file_on_the_way_have_their_error) {
     for (const finding& one : judge_file_system("media", "/srv/media", seen, is_read_only_share))
         worst = std::max(worst, one.level);
     return worst;
+}
+
+TEST(doctor_findings, own_port_of_a_server_is_not_in_use_by_another_program) {
+    auto listener = io::listening_socket_handle::listen(io::socket_address::loopback_v4(0));
+    ASSERT_TRUE(listener);
+    const auto address = listener->local_address();
+    ASSERT_TRUE(address);
+    serve_options options;
+    options.port = address->port();
+    const auto has_problem_of_port = [](const std::vector<finding>& all) {
+        return std::ranges::any_of(all, [](const finding& one) {
+            return one.check == "port" and one.what.find("another program") != std::string::npos;
+        });
+    };
+    EXPECT_TRUE(has_problem_of_port(findings(options, {})));
+    EXPECT_FALSE(has_problem_of_port(findings(options, {address->text()})));
 }
 
 TEST(doctor_file_system, good_disk_has_notes_only) {

@@ -1,5 +1,7 @@
 #include "sluice/cli/doctor/local/local_checks.hpp"
 
+#include <unistd.h>
+
 #include <array>
 
 namespace sluice::cli::doctor {
@@ -10,7 +12,6 @@ constexpr std::array checks{
     local_check{.name = "port", .run = check_port, .is_cheap = true},
     local_check{.name = "own addresses", .run = check_own_addresses, .is_cheap = false},
     local_check{.name = "firewall", .run = check_firewall, .is_cheap = true},
-    local_check{.name = "shares", .run = check_shares, .is_cheap = false},
     local_check{.name = "users file", .run = check_users, .is_cheap = true},
     local_check{.name = "limits of the process", .run = check_limits, .is_cheap = true},
     local_check{.name = "io_uring", .run = check_io_uring, .is_cheap = true},
@@ -21,6 +22,8 @@ constexpr std::array checks{
     local_check{.name = "clock", .run = check_clock, .is_cheap = true},
     local_check{.name = "own name", .run = check_own_name, .is_cheap = false},
     local_check{.name = "systemd unit", .run = check_unit, .is_cheap = true},
+    // The last, because a file system that hangs ends the run.
+    local_check{.name = "shares", .run = check_shares, .is_cheap = false},
 };
 
 }  // namespace
@@ -36,8 +39,13 @@ void check_host(local_state& state, finding_list& into) {
     }
 }
 
-std::vector<finding> findings(const serve_options& options) {
+std::vector<finding> findings(const serve_options& options, const std::vector<std::string>& addresses) {
     local_state state{.options = options, .configuration = {}};
+    if (not addresses.empty())
+        state.servers.push_back({.process = static_cast<std::uint64_t>(::getpid()),
+                                 .name = options.name,
+                                 .addresses = addresses,
+                                 .paths = {}});
     state.account = server_account::of_this_process();
     finding_list found;
     for (const local_check& each : local_checks())

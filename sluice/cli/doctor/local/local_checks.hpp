@@ -47,16 +47,18 @@ struct local_check {
 /// deadline.
 void check_host(local_state& state, finding_list& into);
 
-/// Returns the findings of the cheap checks, for a status page. Thread safety: any thread. Blocks:
-/// briefly, for files in /proc and /sys.
-[[nodiscard]] std::vector<finding> findings(const serve_options& options);
+/// Returns the findings of the cheap checks, for the status page of a server. `addresses`: those at
+/// which this process listens, as ADDRESS:PORT, so that its own port is not reported as in use. What a
+/// confined server may not read is omitted. Thread safety: any thread. Blocks: briefly, for files in
+/// /proc and /sys and for the users file; not on an event loop.
+[[nodiscard]] std::vector<finding> findings(const serve_options& options,
+                                            const std::vector<std::string>& addresses);
 
 // The checks, in the order of the table.
 void check_servers(local_state& state, finding_list& into);
 void check_port(local_state& state, finding_list& into);
 void check_own_addresses(local_state& state, finding_list& into);
 void check_firewall(local_state& state, finding_list& into);
-void check_shares(local_state& state, finding_list& into);
 void check_users(local_state& state, finding_list& into);
 void check_limits(local_state& state, finding_list& into);
 void check_io_uring(local_state& state, finding_list& into);
@@ -67,5 +69,6 @@ void check_network(local_state& state, finding_list& into);
 void check_clock(local_state& state, finding_list& into);
 void check_own_name(local_state& state, finding_list& into);
 void check_unit(local_state& state, finding_list& into);
+void check_shares(local_state& state, finding_list& into);
 
 }  // namespace sluice::cli::doctor

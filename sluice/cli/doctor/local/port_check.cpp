@@ -116,11 +116,13 @@ void check_port(local_state& state, finding_list& into) {
     for (const char* const path : {"/proc/net/tcp", "/proc/net/tcp6"})
         for (const tcp_listener& one : parse_listeners(text_of_file(path, listing_bytes_max)))
             if (one.port == facts.port) facts.listeners.push_back(one);
-    if (not facts.listeners.empty()) facts.owner = owner_of_socket(facts.listeners.front().inode);
     const std::string suffix = ":" + std::to_string(facts.port);
     for (const running_server& server : state.servers)
         facts.is_of_sluice |= std::ranges::any_of(
             server.addresses, [&](const std::string& address) { return address.ends_with(suffix); });
+    // This reads all of /proc, and is needed only for another program.
+    if (not facts.listeners.empty() and not facts.is_of_sluice)
+        facts.owner = owner_of_socket(facts.listeners.front().inode);
     facts.is_root = state.account.user_id == 0;
     const auto first = parse_numbers(text_of_file("/proc/sys/net/ipv4/ip_unprivileged_port_start"));
     if (not first.empty() and first.front() <= 65535)

@@ -129,6 +129,7 @@ void check_shares(local_state& state, finding_list& into) {
         if (share.name.empty()) share.name = std::filesystem::path(share.path).filename().string();
     for (share_options share : shares_of(state)) {
         if (share.path.empty()) continue;  // a referral
+        into.begin(fmt::format("share '{}'", share.name));
         std::error_code failed;
         const auto absolute = std::filesystem::absolute(share.path, failed);
         if (not failed) share.path = absolute.lexically_normal().string();

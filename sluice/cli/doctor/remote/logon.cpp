@@ -27,13 +27,14 @@ namespace {
 
 [[nodiscard]] finding refused_logon(const remote_target& target, const client_error& why,
                                     known_account account) {
-    const std::string user = target.user;
+    const std::string& user = target.user;
+    const std::string word = shell_word(user);
     if (why.which() == client_error::kind::policy)
         return problem(
             "logon", fmt::format("the server accepts '{}' only as a guest, without signing", user), why,
             fmt::format("add the user on the server: sluice user add {0}; Samba: smbpasswd -a {0}, and "
                         "'map to guest = never'",
-                        user));
+                        word));
     if (why.status() != nt_status::logon_failure)
         return problem("logon", fmt::format("the server refused the logon of '{}'", user), why,
                        "correct what the status says, and run this command again");
@@ -41,13 +42,13 @@ namespace {
         case known_account::missing:
             return problem("logon",
                            fmt::format("the users file of this host does not have the user '{}'", user), why,
-                           "sluice user add " + user);
+                           "sluice user add " + word);
         case known_account::wrong_password:
             return problem("logon",
                            fmt::format("the password of '{}' is wrong; the users file of this host has the "
                                        "user",
                                        user),
-                           why, "sluice user passwd " + user);
+                           why, "sluice user passwd " + word);
         case known_account::same_password:
             return problem("logon",
                            fmt::format("the users file of this host has '{}' with this password, but the "
@@ -72,7 +73,7 @@ namespace {
     if (status == nt_status::bad_network_name or status == nt_status::bad_network_path)
         return problem("share", fmt::format("the server has no share '{}'", target.share), why,
                        fmt::format("list its shares: smbclient -L {} -p {} -U {}", target.host, target.port,
-                                   target.user));
+                                   shell_word(target.user)));
     if (status == nt_status::access_denied)
         return problem(
             "share", fmt::format("the user '{}' has no access to the share '{}'", target.user, target.share),
