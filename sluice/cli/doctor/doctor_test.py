@@ -21,6 +21,7 @@ PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
 SMBD = shutil.which("smbd") or shutil.which("smbd", path="/usr/sbin") or os.environ.get("SMBD")
 IS_CONTAINED = os.geteuid() == 0 and shutil.which("unshare") and subprocess.run(
     ["unshare", "-nm", "true"], stderr=subprocess.DEVNULL, check=False).returncode == 0
+NOBODY = 65534
 SMB1_NEGOTIATE = b"\xffSMB\x72"
 UNIX_EPOCH_TICKS = 116_444_736_000_000_000
 
@@ -324,6 +325,20 @@ class ThisHost(Doctor):
         found = [each for each in self.report(path, status=1) if each["check"] == "share"]
         self.assertEqual(found[0]["evidence"], f"{self.directory}/none: missing")
         self.assertEqual(found[0]["remedy"], f"mkdir -p {self.directory}/none/deep")
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
+    def test_a_directory_that_the_account_cannot_enter_is_named(self):
+        closed = self.directory / "closed"
+        (closed / "share").mkdir(parents=True)
+        closed.chmod(0o700)
+        self.scratch.chmod(0o755)
+        path = self.configuration(*self.share(closed / "share"))
+        account = str(NOBODY)
+        done = subprocess.run(["setpriv", f"--reuid={account}", f"--regid={account}", "--clear-groups", PROGRAM, "doctor",
+                               path, "--json"], capture_output=True, text=True, timeout=120,
+                              env=self.environment | {"XDG_RUNTIME_DIR": str(self.scratch / "run")})
+        found = [each for each in json.loads(done.stdout)["findings"] if each["check"] == "share"]
+        self.assertEqual(found[0]["remedy"], f"setfacl -m u:{account}:x {closed}")
 
     def test_no_running_server_is_a_problem(self):
         self.assert_problem("no server of this account is running")

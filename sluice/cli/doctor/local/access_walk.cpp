@@ -52,6 +52,12 @@ server_account server_account::of_user(std::uint32_t user_id) {
     return account;
 }
 
+std::optional<std::uint32_t> server_account::user_id_of(const std::string& name) {
+    const passwd* const known = ::getpwnam(name.c_str());
+    if (known == nullptr) return std::nullopt;
+    return known->pw_uid;
+}
+
 server_account server_account::of_this_process() {
     server_account account{.user_id = ::geteuid(), .groups = {}};
     const int count = ::getgroups(0, nullptr);

@@ -17,6 +17,8 @@ struct server_account {
     /// Returns an account by its user ID, with the groups of the system's databases. Blocks: as
     /// those do. Errors: an unknown user has no groups.
     [[nodiscard]] static server_account of_user(std::uint32_t user_id);
+    /// Returns the user ID of a name; std::nullopt for an unknown one. Blocks: as of_user().
+    [[nodiscard]] static std::optional<std::uint32_t> user_id_of(const std::string& name);
     /// Returns the account of this process.
     [[nodiscard]] static server_account of_this_process();
 };

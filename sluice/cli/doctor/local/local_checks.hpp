@@ -48,9 +48,9 @@ struct local_check {
 void check_host(local_state& state, finding_list& into);
 
 /// Returns the findings of the cheap checks, for the status page of a server. `addresses`: those at
-/// which this process listens, as ADDRESS:PORT, so that its own port is not reported as in use. What a
-/// confined server may not read is omitted. Thread safety: any thread. Blocks: briefly, for files in
-/// /proc and /sys and for the users file; not on an event loop.
+/// which this process listens, as ADDRESS:PORT, so that its own port is not reported as in use.
+/// Facts that a confined server may not read are omitted. Thread safety: any thread. Blocks:
+/// briefly, for files in /proc and /sys and for the users file; not on an event loop.
 [[nodiscard]] std::vector<finding> findings(const serve_options& options,
                                             const std::vector<std::string>& addresses);
 

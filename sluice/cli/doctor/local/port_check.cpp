@@ -123,7 +123,8 @@ void check_port(local_state& state, finding_list& into) {
     // This reads all of /proc, and is needed only for another program.
     if (not facts.listeners.empty() and not facts.is_of_sluice)
         facts.owner = owner_of_socket(facts.listeners.front().inode);
-    facts.is_root = state.account.user_id == 0;
+    // The account of a service gets the permission from its unit.
+    facts.is_root = state.account.user_id == 0 or ::geteuid() == 0;
     const auto first = parse_numbers(text_of_file("/proc/sys/net/ipv4/ip_unprivileged_port_start"));
     if (not first.empty() and first.front() <= 65535)
         facts.first_free_port = static_cast<std::uint16_t>(first.front());

@@ -128,4 +128,13 @@ std::optional<std::uint64_t> parse_limit(std::string_view limits, std::string_vi
     return std::nullopt;
 }
 
+std::string parse_unit_user(std::string_view unit, std::string_view path) {
+    constexpr std::string_view key = "User=";
+    std::string user;
+    if (path.empty() or unit.find(path) == unit.npos) return user;
+    for (const std::string_view line : lines_of(unit))
+        if (trimmed(line).starts_with(key)) user = trimmed(trimmed(line).substr(key.size()));
+    return user;
+}
+
 }  // namespace sluice::cli::doctor

@@ -49,4 +49,8 @@ struct cpu_features {
 /// number for "unlimited".
 [[nodiscard]] std::optional<std::uint64_t> parse_limit(std::string_view limits, std::string_view name);
 
+/// Returns the value of the last line `User=` of a systemd unit, if the unit also contains `path`;
+/// empty if it does not.
+[[nodiscard]] std::string parse_unit_user(std::string_view unit, std::string_view path);
+
 }  // namespace sluice::cli::doctor

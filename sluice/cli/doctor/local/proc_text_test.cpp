@@ -81,5 +81,14 @@ TEST(doctor_proc, reads_user_and_limits_of_a_process) {
     EXPECT_EQ(parse_limit(limits, "Max processes"), std::nullopt);
 }
 
+TEST(doctor_proc, account_of_a_unit_counts_only_for_its_configuration) {
+    constexpr const char* unit =
+        "[Service]\nExecStart=/usr/bin/sluice serve --config /etc/sluice/sluice.toml\nUser= sluice \n";
+    EXPECT_EQ(parse_unit_user(unit, "/etc/sluice/sluice.toml"), "sluice");
+    EXPECT_EQ(parse_unit_user(unit, "/srv/other.toml"), "");
+    EXPECT_EQ(parse_unit_user(unit, ""), "");
+    EXPECT_EQ(parse_unit_user("/etc/sluice/sluice.toml\n# User=x\n", "/etc/sluice/sluice.toml"), "");
+}
+
 }  // namespace
 }  // namespace sluice::cli::doctor

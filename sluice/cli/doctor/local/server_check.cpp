@@ -64,6 +64,23 @@ constexpr std::size_t sockets_max = 16;
     return found;
 }
 
+// Root may check the configuration of a service that does not run. Then the rights of its account
+// matter, not those of root.
+void use_account_of_unit(local_state& state, finding_list& into) {
+    if (::geteuid() != 0) return;
+    for (const char* const directory :
+         {"/etc/systemd/system", "/lib/systemd/system", "/usr/lib/systemd/system"}) {
+        const std::string path = fmt::format("{}/sluice.service", directory);
+        const std::string user = parse_unit_user(text_of_file(path), state.configuration);
+        const auto known = user.empty() ? std::nullopt : server_account::user_id_of(user);
+        if (not known) continue;
+        state.account = server_account::of_user(*known);
+        into.note("server", fmt::format("rights are checked for the account '{}' of the service", user),
+                  path);
+        return;
+    }
+}
+
 }  // namespace
 
 void check_servers(local_state& state, finding_list& into) {
@@ -94,6 +111,7 @@ void check_servers(local_state& state, finding_list& into) {
                   .what = "no server of this account is running",
                   .evidence = fmt::format("no server answers on a status socket in {}", status_directory()),
                   .remedy = start + "; or of the Debian package: systemctl start sluice"});
+        use_account_of_unit(state, into);
         return;
     }
     const auto status = text_of_file(fmt::format("/proc/{}/status", state.servers.front().process));

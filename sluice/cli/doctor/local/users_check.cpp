@@ -47,6 +47,15 @@ void check_users(local_state& state, finding_list& into) {
                   .remedy = "chmod 600 " + shell_word(path)});
         return;
     }
+    if (const auto account = state.account.user_id; account != 0 and status.st_uid != account) {
+        into.add({.level = severity::problem,
+                  .check = check,
+                  .what = fmt::format(
+                      "the users file belongs to another account than that of the server (user {})", account),
+                  .evidence = fmt::format("{}: owner {}", path, status.st_uid),
+                  .remedy = fmt::format("chown {} {}", account, shell_word(path))});
+        return;
+    }
     const auto loaded = smb::server::user_database::load(path, {});
     if (not loaded) {
         const bool is_denied = loaded.error().code() == EACCES;
