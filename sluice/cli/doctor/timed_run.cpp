@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "sluice/cli/terminal_text.hpp"
+
 namespace sluice::cli::doctor {
 namespace {
 
@@ -28,19 +30,23 @@ timed_result run_within(std::function<void(finding_list&)> checks, std::chrono::
                         bool shows_progress) {
     const auto shared = std::make_shared<shared_run>();
     const auto until = std::chrono::steady_clock::now() + within;
-    std::thread([shared, checks = std::move(checks)] {
+    std::thread worker([shared, checks = std::move(checks)] {
         checks(shared->findings);
         const std::scoped_lock held(shared->guard);
         shared->has_ended = true;
         shared->ended.notify_one();
-    }).detach();
+    });
     std::unique_lock held(shared->guard);
     while (not shared->has_ended and std::chrono::steady_clock::now() < until) {
-        if (shows_progress) fmt::print(stderr, "\rchecking: {} ...\x1b[K", shared->findings.step());
+        if (shows_progress)
+            fmt::print(stderr, "\rchecking: {} ...\x1b[K", terminal_text(shared->findings.step()));
         shared->ended.wait_until(held, std::min(until, std::chrono::steady_clock::now() + redraw_every));
     }
+    const bool has_ended = shared->has_ended;
+    held.unlock();
+    has_ended ? worker.join() : worker.detach();
     if (shows_progress) fmt::print(stderr, "\r\x1b[K");
-    timed_result result{.findings = shared->findings.findings(), .is_complete = shared->has_ended};
+    timed_result result{.findings = shared->findings.findings(), .is_complete = has_ended};
     if (not result.is_complete)
         result.findings.push_back(
             {.level = severity::problem,
