@@ -15,6 +15,7 @@ void add_bench(command_syntax app);
 void add_cat(command_syntax app);
 void add_completion(command_syntax app);
 void add_cp(command_syntax app);
+void add_doctor(command_syntax app);
 void add_fat(command_syntax app);
 void add_get(command_syntax app);
 void add_lock(command_syntax app);
