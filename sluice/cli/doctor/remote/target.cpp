@@ -70,7 +70,7 @@ std::string without_password(std::string text) {
 
 std::expected<remote_target, std::string> parse_target(const std::string& text) {
     std::string_view rest = text;
-    if (smb::client::is_smb_url(text)) {
+    if (rest.starts_with("smb://")) {
         if (const auto url = smb::client::parse_url(text); url)
             return remote_target{.domain = url->domain,
                                  .user = url->user,
