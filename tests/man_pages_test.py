@@ -18,7 +18,7 @@ COMMANDS = {"sluice": [()], "sluice-completion": [("completion",)], "sluice-serv
             "sluice-fat": [("fat",), *(("fat", verb) for verb in (
                 "mkfs", "build", "label", "ls", "cat", "stat", "map", "get", "put", "mkfile", "mkdir", "rm", "mv", "defrag", "check",
                 "repair", "undo", "commit", "discard", "rebind"))],
-            "sluice-get": [("get",), ("put",), ("ls",), ("cat",), ("mkdir",), ("rm",)],
+            "sluice-get": [("get",), ("put",), ("cp",), ("mv",), ("sync",), ("ls",), ("cat",), ("mkdir",), ("rm",)],
             "sluice-lock": [("lock",)], "sluice-snapshot": [("snapshot",), *(("snapshot", verb) for verb in ("create", "list", "delete"))],
             "sluice-streams": [("streams",), ("streams", "import"), ("streams", "check")],
              "sluice-user": [("user",), *(("user", verb) for verb in ("add", "passwd", "remove", "list"))]}

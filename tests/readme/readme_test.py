@@ -88,12 +88,18 @@ class Readme(unittest.TestCase):
         self.assertIn("photos", self.serve(protected)[1])
 
     def test_the_commands_that_copy_files(self):
-        self.serve(f"sluice serve photos={self.photos}", "--user", f"alice%{PASSWORD}")
-        get, resume, put = commands("Copy files")
+        backup = self.directory / "backup"
+        backup.mkdir()
+        self.serve(f"sluice serve photos={self.photos} backup={backup}", "--user", f"alice%{PASSWORD}")
+        get, resume, sync, put = commands("Copy files")
         self.run_line(get)
         copied = self.directory / "work" / "2026" / "one.jpg"
         self.assertEqual(copied.read_bytes(), (self.photos / "2026" / "one.jpg").read_bytes())
         self.run_line(resume)
+        (self.directory / "work" / "photos").mkdir()
+        (self.directory / "work" / "photos" / "two.jpg").write_bytes(b"two")
+        self.run_line(sync)
+        self.assertEqual((backup / "photos" / "two.jpg").read_bytes(), b"two")
         (self.directory / "work" / "backup.tar").write_bytes(b"an archive")
         self.run_line(put)
         self.assertEqual((self.photos / "backup.tar").read_bytes(), b"an archive")
