@@ -91,6 +91,14 @@ class Copies(ClientCase):
 
 
 class Links(ClientCase):
+    def test_put_sends_a_directory_in_each_spelling(self):
+        (self.home / "d" / "e").mkdir(parents=True)
+        (self.home / "d" / "e" / "f").write_text("f")
+        for source in ("d", "d/", "./d/", "d/e/..", str(self.home / "d")):
+            self.run_sluice("put", "-r", source, f"{self.url}/copy")
+            self.assertEqual(tree_of(self.files / "copy"), {"e": None, "e/f": b"f"})
+            self.run_sluice("rm", "-r", f"{self.url}/copy")
+
     def test_put_skips_links_or_follows_them_without_a_loop(self):
         (self.home / "d" / "e").mkdir(parents=True)
         (self.home / "f").write_text("f")
@@ -311,7 +319,7 @@ class Synchronisation(ClientCase):
         self.run_sluice("sync", "--delete", self.url, "back", status=1)
         self.assertEqual((back / "mount" / "precious").read_text(), "p")
 
-    def test_a_directory_that_cannot_be_created_does_not_stop_the_others(self):
+    def test_a_directory_does_not_replace_a_file_and_the_others_are_copied(self):
         (self.files / "d").write_text("a file")
         (self.files / "g").write_text("old")
         self.run_sluice("sync", "local", self.url, status=1)

@@ -61,9 +61,8 @@ private:
         std::string storage;
         sync_entry made{.path = joined_path(shown, std::string(vfs::shown_name(name, storage)))};
         if (fs::is_directory(status)) {
-            const bool is_other_mount =
-                mounts_ == mount_policy::keep_out and identity_of(path).first != root_device_;
-            made.is = is_other_mount ? sync_entry::kind::other : sync_entry::kind::directory;
+            const bool is_kept_out = mounts_ == mount_policy::keep_out and is_mount(path);
+            made.is = is_kept_out ? sync_entry::kind::other : sync_entry::kind::directory;
         } else if (fs::is_regular_file(status)) {
             const std::uint64_t bytes = fs::file_size(path, why);
             if (why) return problem(path, why.message());
@@ -82,6 +81,18 @@ private:
         made_.entries.push_back(std::move(made));
         made_.below.push_back(below);
         if (is_directory) enter(path, shown_path, below);
+    }
+
+    // Returns whether another file system is mounted on a directory. A subvolume is not a mount,
+    // although it may have a device number of its own.
+    [[nodiscard]] bool is_mount(const fs::path& directory) const {
+        const auto open = io::path_handle::open(directory.string());
+        if (not open) return false;  // its contents cannot be listed either
+        const auto status = io::status_of(*open);
+        if (not status) return true;
+        if (io::has(status->supported_attributes, io::file_attributes::mount_root))
+            return io::has(status->attributes, io::file_attributes::mount_root);
+        return status->device != root_device_;
     }
 
     // Returns the identity of a directory, also if the path is a link to it.
