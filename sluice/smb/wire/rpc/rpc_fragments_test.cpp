@@ -60,7 +60,7 @@ TEST(rpc_results, reject_an_empty_fragment_before_the_last_one) {
 
 TEST(rpc_results, end_when_the_server_sends_too_much) {
     rpc_results results(7);
-    const std::vector<std::byte> fragment = response(7, 5000, rpc_first_fragment);
+    const std::vector<std::byte> fragment = response(7, 4000, rpc_first_fragment);
     decoded<bool> appended = false;
     std::size_t count = 0;
     for (; appended and count < 10'000; ++count)
