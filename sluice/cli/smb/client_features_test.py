@@ -70,6 +70,20 @@ class Copies(ClientCase):
         self.run_sluice("cp", f"{self.url}/y", "z")
         self.assertEqual((self.home / "z").read_text(), "one")
 
+    def test_a_file_is_not_copied_to_itself(self):
+        (self.files / "x").write_text("one")
+        self.assertIn("is the source", self.run_sluice("cp", f"{self.url}/x", f"{self.url}/X", status=1).stderr)
+
+    def test_the_second_of_two_names_that_differ_only_in_case_does_not_replace_the_first(self):
+        (self.files / "a").mkdir()
+        (self.files / "b").mkdir()
+        (self.files / "a" / "x").write_text("one")
+        (self.files / "b" / "x").write_text("two")
+        message = self.run_sluice("cp", f"{self.url}/a/x", f"{self.url}/b/x", f"{self.host}/other", status=1).stderr
+        self.assertIn("some files were not copied", message)
+        self.assertNotIn("--resume", message)
+        self.assertEqual(tree_of(self.other), {"x": b"one"})
+
     def test_a_directory_is_not_copied_into_itself(self):
         (self.files / "a").mkdir()
         self.assertIn("is in the directory that is copied",
@@ -77,6 +91,14 @@ class Copies(ClientCase):
 
 
 class Links(ClientCase):
+    def test_put_sends_a_directory_in_each_spelling(self):
+        (self.home / "d" / "e").mkdir(parents=True)
+        (self.home / "d" / "e" / "f").write_text("f")
+        for source in ("d", "d/", "./d/", "d/e/..", str(self.home / "d")):
+            self.run_sluice("put", "-r", source, f"{self.url}/copy")
+            self.assertEqual(tree_of(self.files / "copy"), {"e": None, "e/f": b"f"})
+            self.run_sluice("rm", "-r", f"{self.url}/copy")
+
     def test_put_skips_links_or_follows_them_without_a_loop(self):
         (self.home / "d" / "e").mkdir(parents=True)
         (self.home / "f").write_text("f")
@@ -87,6 +109,51 @@ class Links(ClientCase):
         message = self.run_sluice("put", "-r", "--links", "follow", "d", self.url).stderr
         self.assertIn("loop: skipped: a link leads back", message)
         self.assertEqual(tree_of(self.files), {"d": None, "d/e": None, "d/link": b"f"})
+
+
+class LinksOfTheServer(ClientCase):
+    """The server follows links inside its share, and lists them as what they lead to."""
+
+    def setUp(self):
+        super().setUp()
+        (self.files / "v1").mkdir()
+        (self.files / "v1" / "f").write_text("precious")
+        (self.files / "t").mkdir()
+        (self.files / "t" / "cur").symlink_to("../v1")
+
+    def test_rm_removes_a_link_and_not_what_it_leads_to(self):
+        self.run_sluice("rm", "-r", f"{self.url}/t")
+        self.assertEqual(tree_of(self.files), {"v1": None, "v1/f": b"precious"})
+        (self.files / "link").symlink_to("v1")
+        self.run_sluice("rm", "-r", f"{self.url}/link")
+        self.assertEqual(tree_of(self.files), {"v1": None, "v1/f": b"precious"})
+
+    def test_sync_neither_writes_nor_removes_through_a_link(self):
+        local = self.home / "local"
+        (local / "cur").mkdir(parents=True)
+        (local / "cur" / "g").write_text("g")
+        (local / "x").write_text("x")
+        (self.files / "t" / "x").write_text("y")
+        message = self.run_sluice("sync", "--delete", "local", f"{self.url}/t", status=1).stderr
+        self.assertIn("cur: skipped: the target has an object of another kind", message)
+        self.assertEqual(tree_of(self.files / "v1"), {"f": b"precious"})
+
+    def test_sync_removes_a_link_and_not_what_it_leads_to(self):
+        local = self.home / "local"
+        local.mkdir()
+        (local / "x").write_text("x")
+        (self.files / "t" / "x").write_text("y")
+        self.run_sluice("sync", "--delete", "local", f"{self.url}/t")
+        self.assertEqual(tree_of(self.files / "t"), {"x": b"x"})
+        self.assertEqual(tree_of(self.files / "v1"), {"f": b"precious"})
+
+    def test_mv_to_another_share_refuses_a_tree_with_a_link_before_it_changes_anything(self):
+        (self.files / "t" / "f").write_text("f")
+        for _ in range(2):
+            message = self.run_sluice("mv", f"{self.url}/t", f"{self.host}/other/", status=1).stderr
+            self.assertIn("cur: is a link, which cannot be moved to another share; nothing was moved", message)
+        self.assertEqual(tree_of(self.other), {})
+        self.assertEqual(tree_of(self.files / "v1"), {"f": b"precious"})
 
 
 class FullDisks(ClientCase):
@@ -132,6 +199,41 @@ class Moves(ClientCase):
         (self.files / "a" / "link").symlink_to("none")
         self.run_sluice("mv", f"{self.url}/a", f"{self.host}/other/", status=1)
         self.assertEqual((self.files / "a" / "f").read_text(), "f")
+
+    def test_two_names_that_differ_only_in_case_do_not_become_one(self):
+        (self.files / "a").mkdir()
+        (self.files / "a" / "X").write_text("one")
+        (self.files / "a" / "x").write_text("two")
+        message = self.run_sluice("mv", "--force", f"{self.url}/a", f"{self.host}/other/", status=1).stderr
+        self.assertIn("differs only in case; it was not moved", message)
+        self.assertEqual(tree_of(self.files / "a"), {"X": b"one", "x": b"two"})
+        self.assertEqual(tree_of(self.other), {})
+
+    def test_a_source_does_not_replace_one_that_was_just_moved(self):
+        for target in (f"{self.host}/other", f"{self.url}/into"):
+            for each in ("a", "b", "into"):
+                (self.files / each).mkdir(exist_ok=True)
+            (self.files / "a" / "x").write_text("one")
+            (self.files / "b" / "X").write_text("two")
+            message = self.run_sluice("mv", "-f", f"{self.url}/a/x", f"{self.url}/b/X", target, status=1).stderr
+            self.assertIn("it was not moved: move it to another directory", message)
+            self.assertEqual((self.files / "b" / "X").read_text(), "two")
+        self.assertEqual(tree_of(self.other), {"x": b"one"})
+        self.assertEqual(tree_of(self.files / "into"), {"x": b"one"})
+
+    def test_a_file_with_named_streams_is_not_moved(self):
+        (self.files / "f").write_text("f")
+        os.setxattr(self.files / "f", "user.sluice.stream.other", b"value")
+        message = self.run_sluice("mv", f"{self.url}/f", f"{self.host}/other/", status=1).stderr
+        self.assertIn("has named streams, which a copy would not have", message)
+        self.assertEqual(tree_of(self.other), {})
+        self.assertEqual((self.files / "f").read_text(), "f")
+
+    def test_an_existing_directory_is_not_replaced(self):
+        (self.files / "a").mkdir()
+        (self.other / "a").mkdir()
+        message = self.run_sluice("mv", "--force", f"{self.url}/a", f"{self.host}/other/", status=1).stderr
+        self.assertIn("a directory with this name already exists", message)
 
     def test_a_file_that_two_shares_have_is_not_lost(self):
         # `--force` replaces the file by a copy of itself; the source is then another version.
@@ -191,6 +293,46 @@ class Synchronisation(ClientCase):
         self.assertIn("a link leads back", message)
         self.assertIn("so nothing was removed", message)
         self.assertTrue((self.files / "old").exists())
+
+    def test_delete_keeps_a_file_that_is_listed_under_another_name_than_it_was_copied(self):
+        back = self.home / "back"
+        back.mkdir()
+        (back / "g").write_text("g")
+        # Host names that a server shows with a mapped character, and the mapped character itself.
+        (self.files / "g").write_text("g")
+        (self.files / "dot.").write_text("dot")
+        (self.files / "a:b").write_text("colon")
+        for _ in range(2):
+            self.run_sluice("sync", "--delete", self.url, "back")
+            self.assertEqual(tree_of(back), tree_of(self.files))
+
+    def test_delete_does_not_cross_a_mount_of_the_target(self):
+        self.run_sluice("sync", "local", self.url)
+        back = self.home / "back"
+        (back / "mount").mkdir(parents=True)
+        (back / "g").write_text("g")
+        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "none", str(back / "mount")],
+                                               stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("a test that mounts a file system needs root")
+        self.addCleanup(subprocess.run, ["umount", str(back / "mount")])
+        (back / "mount" / "precious").write_text("p")
+        self.run_sluice("sync", "--delete", self.url, "back", status=1)
+        self.assertEqual((back / "mount" / "precious").read_text(), "p")
+
+    def test_a_directory_does_not_replace_a_file_and_the_others_are_copied(self):
+        (self.files / "d").write_text("a file")
+        (self.files / "g").write_text("old")
+        self.run_sluice("sync", "local", self.url, status=1)
+        self.assertEqual((self.files / "g").read_text(), "g")
+        self.assertEqual((self.files / "d").read_text(), "a file")
+
+    def test_a_dry_run_shows_no_removals_that_would_not_be_done(self):
+        self.run_sluice("sync", "local", self.url)
+        (self.files / "old").write_text("old")
+        (self.local / "loop").symlink_to("..", target_is_directory=True)
+        done = self.run_sluice("sync", "--delete", "-n", "--links", "follow", "local", self.url, status=1)
+        self.assertNotIn("remove", done.stdout)
+        self.assertIn("so nothing was removed", done.stderr)
 
     def test_links_are_skipped_with_a_report_or_followed(self):
         (self.home / "elsewhere").write_text("e")

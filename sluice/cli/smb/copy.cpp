@@ -1,6 +1,7 @@
 // sluice cp, mv: copies and moves files between shares, and between shares and this machine.
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "sluice/base/case_fold.hpp"
@@ -9,6 +10,7 @@
 #include "sluice/cli/smb/copy_commands.hpp"
 #include "sluice/cli/smb/getter.hpp"
 #include "sluice/cli/smb/remote_copier.hpp"
+#include "sluice/cli/smb/remote_removal.hpp"
 #include "sluice/cli/smb/uploader.hpp"
 
 namespace sluice::cli {
@@ -31,7 +33,7 @@ struct ends {
     std::string target;
 
     [[nodiscard]] bool is_one_share() const noexcept {
-        return from.url().host == to.url().host and from.url().port == to.url().port and
+        return fold(from.url().host) == fold(to.url().host) and from.url().port == to.url().port and
                fold(from.url().share) == fold(to.url().share);
     }
 };
@@ -54,48 +56,97 @@ struct ends {
     return is_into ? joined_path(of.target, own_name) : of.target;
 }
 
+// The folded names of the targets of one command. Two sources must not become one target: most
+// servers ignore case.
+using taken_names = std::set<std::string>;
+
 // The files and directories of a copy.
 struct listed_copy {
     std::vector<copied_file> files;
+    std::vector<copied_file> later_files;  // copied after `files`, which they must not replace
     std::vector<remote_entry> directories;
 };
 
-// Links and partial files are reported; `skips` is false if nothing may be skipped.
-[[nodiscard]] listed_copy list_copy(const ends& of, bool is_recursive, bool skips, bool replaces) {
+[[nodiscard]] std::string target_of(const ends& of, const remote_entry& entry) {
+    const std::string below = entry.path.substr(of.source.size());
+    return of.target.empty() and below.starts_with('/') ? below.substr(1) : of.target + below;
+}
+
+// Links and partial files are reported.
+[[nodiscard]] listed_copy list_copy(const ends& of, bool is_recursive, taken_names& taken) {
     listed_copy all;
     for (const remote_entry& each : entries_of(of.from, of.source, is_recursive)) {
-        const std::string below = each.path.substr(of.source.size());
-        const std::string to =
-            of.target.empty() and below.starts_with('/') ? below.substr(1) : of.target + below;
+        const std::string to = target_of(of, each);
+        const bool is_source_itself = each.path.size() == of.source.size();
         if (is_link(each.status)) {
-            if (not skips)
-                of.from.fail(each.path,
-                             "is a link, which cannot be moved to another share; nothing was moved");
             of.from.warn(each.path, "skipped: a link that the server does not follow");
-        } else if (skips and not below.empty() and partial_names::is_one(last_name_of(each.path))) {
+        } else if (not is_source_itself and partial_names::is_one(last_name_of(each.path))) {
             of.from.warn(each.path, "skipped: the partial file of an interrupted copy");
         } else if (is_directory(each.status)) {
             ensure_directory(of.to, to);
             all.directories.push_back(each);
         } else {
-            all.files.push_back({.from = each, .to = to, .may_replace = replaces});
+            const bool is_first = taken.insert(fold(to)).second;
+            (is_first ? all.files : all.later_files)
+                .push_back({.from = each, .to = to, .may_replace = is_first});
         }
     }
     return all;
 }
 
-void copy_between(ends of, const copy_options& how, bool is_only_source) {
+void copy_between(ends of, const copy_options& how, bool is_only_source, taken_names& taken) {
     of.target = final_target(of, is_only_source);
+    if (of.is_one_share() and fold(of.target) == fold(of.source))
+        of.to.fail(of.target, "is the source; use another target");
     if (of.is_one_share() and how.is_recursive and is_below(of.target, of.source))
         of.to.fail(of.target, "is in the directory that is copied; use another target");
-    listed_copy all = list_copy(of, how.is_recursive, true, true);
-    create_remote_copier(of.from, of.to, how, all.files)->run(all.files.size());
+    listed_copy all = list_copy(of, how.is_recursive, taken);
+    std::size_t failures = 0;
+    for (std::vector<copied_file>* const files : {&all.files, &all.later_files})
+        failures += create_remote_copier(of.from, of.to, how, *files)->copy_all(files->size());
+    if (failures != 0) of.from.fail(of.source, "some files were not copied");
+}
+
+// Leaves, before anything is changed, if an entry cannot be moved completely.
+void check_movable(const ends& of, const std::vector<remote_entry>& entries) {
+    std::vector<std::optional<std::string>> reasons(entries.size(),
+                                                    "the connection was lost; nothing was moved");
+    of.from.run(for_each_at_once(of.from, entries.size(), [&](std::size_t i) -> io::task<void> {
+        return
+            [](const ends& of, const std::string& path, std::optional<std::string>& met) -> io::task<void> {
+                io::task<std::optional<std::string>> checking = why_not_movable(of.from.tree(), path);
+                met = co_await std::move(checking);
+            }(of, entries[i].path, reasons[i]);
+    }));
+    for (std::size_t i = 0; i != entries.size(); ++i)
+        if (reasons[i]) of.from.fail(entries[i].path, *reasons[i]);
+}
+
+// Nothing is created if something cannot be moved.
+[[nodiscard]] listed_copy list_move(const ends& of, bool replaces, taken_names& taken) {
+    listed_copy all;
+    const auto entries = entries_of(of.from, of.source, true, link_contents::hidden);
+    check_movable(of, entries);
+    for (const remote_entry& each : entries) {
+        const std::string to = target_of(of, each);
+        if (not taken.insert(fold(to)).second)
+            of.from.fail(each.path,
+                         "another source has the same name, or one that differs only in case; it was not "
+                         "moved: move it to another directory");
+        if (is_directory(each.status))
+            all.directories.push_back(each);
+        else
+            all.files.push_back({.from = each, .to = to, .may_replace = replaces, .is_moved = true});
+    }
+    for (const remote_entry& each : all.directories)
+        ensure_directory(of.to, target_of(of, each));
+    return all;
 }
 
 // Everything is copied before anything is removed.
-void move_between(const ends& of, const copy_options& how, bool replaces) {
-    listed_copy all = list_copy(of, true, false, replaces);
-    if (create_remote_copier(of.from, of.to, how, all.files)->copy_all(all.files.size()) != 0)
+void move_between(const ends& of, const transfer_arguments& arguments, taken_names& taken) {
+    listed_copy all = list_move(of, arguments.replaces, taken);
+    if (create_remote_copier(of.from, of.to, arguments.how, all.files)->copy_all(all.files.size()) != 0)
         of.from.fail(of.source, "some files were not copied, so nothing was removed");
     std::size_t failures = 0;
     for (const copied_file& each : all.files) {
@@ -105,25 +156,32 @@ void move_between(const ends& of, const copy_options& how, bool replaces) {
         of.from.print_error(each.from.path, *met);
     }
     for (std::size_t i = all.directories.size(); i-- != 0 and failures == 0;) {
-        const auto removed = of.from.run(of.from.tree().remove(all.directories[i].path, true));
-        if (removed) continue;
+        const auto removed = of.from.run(remove_unchanged(of.from.tree(), all.directories[i]));
+        if (not removed) continue;
         ++failures;
-        of.from.print_error(all.directories[i].path, removed.error().message());
+        of.from.print_error(all.directories[i].path, *removed);
     }
     if (failures != 0) of.from.fail(of.source, "was copied, but not completely removed");
 }
 
-void move_one(ends of, const transfer_arguments& arguments, bool is_only_source) {
+void move_one(ends of, const transfer_arguments& arguments, bool is_only_source, taken_names& taken) {
     if (of.source.empty()) of.from.fail(of.source, "the root of a share cannot be moved");
     of.target = final_target(of, is_only_source);
     if (of.is_one_share() and is_below(of.target, of.source))
         of.to.fail(of.target, "is in the directory that is moved; use another target");
     if (not of.is_one_share()) {
         const auto there = of.to.run(of.to.tree().status(of.target));
-        if (there and (is_directory(*there) or not arguments.replaces))
+        if (there and is_directory(*there))
+            of.to.fail(of.target,
+                       "a directory with this name already exists; use 'sluice cp -r', then 'sluice rm -r'");
+        if (there and not arguments.replaces)
             of.to.fail(of.target, "the name already exists; use --force to replace a file");
-        return move_between(of, arguments.how, arguments.replaces);
+        return move_between(of, arguments, taken);
     }
+    if (not taken.insert(fold(of.target)).second)
+        of.from.fail(of.source,
+                     "another source has the same name, or one that differs only in case; it was not moved: "
+                     "move it to another directory");
     const auto renamed = of.from.run(of.from.tree().rename(of.source, of.target, arguments.replaces));
     if (renamed) return;
     if (renamed.error().status() == nt_status::object_name_collision)
@@ -152,8 +210,10 @@ void run_cp(const transfer_arguments& arguments) {
     if (remote_sources != sources)
         refuse_usage("sources on this machine and on servers are mixed; copy them one after the other");
     if (is_to_share) {
-        for_each_source(arguments,
-                        [&](const ends& of, bool is_only) { copy_between(of, arguments.how, is_only); });
+        taken_names taken;
+        for_each_source(arguments, [&](const ends& of, bool is_only) {
+            copy_between(of, arguments.how, is_only, taken);
+        });
         return;
     }
     for (std::size_t i = 0; i + 1 != operands.size(); ++i)
@@ -161,7 +221,9 @@ void run_cp(const transfer_arguments& arguments) {
 }
 
 void run_mv(const transfer_arguments& arguments) {
-    for_each_source(arguments, [&](const ends& of, bool is_only) { move_one(of, arguments, is_only); });
+    taken_names taken;
+    for_each_source(arguments,
+                    [&](const ends& of, bool is_only) { move_one(of, arguments, is_only, taken); });
 }
 
 }  // namespace

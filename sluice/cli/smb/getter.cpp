@@ -6,6 +6,7 @@
 #include <set>
 
 #include "sluice/cli/message.hpp"
+#include "sluice/cli/smb/sync_plan.hpp"
 #include "sluice/io/path/file_status.hpp"
 #include "sluice/io/task/awaitable.hpp"
 #include "sluice/vfs/host/host_name.hpp"
@@ -38,7 +39,8 @@ private:
     [[nodiscard]] bool is_there_already(const fetched_file& file) const {
         const auto there = io::status_at({}, file.to.string());
         return there and there->size_bytes == file.from.status.end_of_file_bytes and
-               there->modified == time_point_of(file.from.status.last_write_time);
+               is_same_time(smb::wire::filetime_of(there->modified).ticks,
+                            file.from.status.last_write_time.ticks);
     }
 
     // A complete file replaces the target by renaming, which must not remove a device or a pipe.

@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 
 class lister {
 public:
-    lister(const fs::path& root, link_policy links) : root_(root), links_(links) {}
+    lister(const fs::path& root, link_policy links, mount_policy mounts)
+        : root_(root), links_(links), mounts_(mounts), root_device_(identity_of(root).first) {}
 
     local_tree list() {
         enter(root_, "", "");
@@ -31,8 +32,10 @@ private:
             ~above_guard() { above.pop_back(); }
         };
         const auto here = identity_of(directory);
-        if (std::ranges::find(above_, here) != above_.end() or above_.size() > remote_depth_max)
+        if (std::ranges::find(above_, here) != above_.end())
             return problem(directory, "a link leads back to a directory above it");
+        if (above_.size() > remote_depth_max)
+            return problem(directory, "the directories are nested too deeply");
         above_.push_back(here);
         const above_guard leaving{above_};
         std::error_code why;
@@ -58,7 +61,8 @@ private:
         std::string storage;
         sync_entry made{.path = joined_path(shown, std::string(vfs::shown_name(name, storage)))};
         if (fs::is_directory(status)) {
-            made.is = sync_entry::kind::directory;
+            const bool is_kept_out = mounts_ == mount_policy::keep_out and is_mount(path);
+            made.is = is_kept_out ? sync_entry::kind::other : sync_entry::kind::directory;
         } else if (fs::is_regular_file(status)) {
             const std::uint64_t bytes = fs::file_size(path, why);
             if (why) return problem(path, why.message());
@@ -79,6 +83,18 @@ private:
         if (is_directory) enter(path, shown_path, below);
     }
 
+    // Returns whether another file system is mounted on a directory. A subvolume is not a mount,
+    // although it may have a device number of its own.
+    [[nodiscard]] bool is_mount(const fs::path& directory) const {
+        const auto open = io::path_handle::open(directory.string());
+        if (not open) return false;  // its contents cannot be listed either
+        const auto status = io::status_of(*open);
+        if (not status) return true;
+        if (io::has(status->supported_attributes, io::file_attributes::mount_root))
+            return io::has(status->attributes, io::file_attributes::mount_root);
+        return status->device != root_device_;
+    }
+
     // Returns the identity of a directory, also if the path is a link to it.
     [[nodiscard]] static identity identity_of(const fs::path& directory) {
         const auto open = io::path_handle::open(directory.string());
@@ -93,6 +109,8 @@ private:
 
     const fs::path& root_;
     link_policy links_;
+    mount_policy mounts_;
+    std::uint64_t root_device_;
     std::vector<identity> above_;
     bool is_full_ = false;
     local_tree made_;
@@ -100,8 +118,8 @@ private:
 
 }  // namespace
 
-local_tree list_local_tree(const fs::path& root, link_policy links) {
-    return lister(root, links).list();
+local_tree list_local_tree(const fs::path& root, link_policy links, mount_policy mounts) {
+    return lister(root, links, mounts).list();
 }
 
 }  // namespace sluice::cli

@@ -19,9 +19,16 @@ struct local_tree {
     std::vector<std::string> problems;
 };
 
+/// The treatment of other file systems that are mounted below the directory.
+enum class mount_policy : std::uint8_t {
+    enter,
+    keep_out,  ///< an entry of kind `other`, without contents
+};
+
 /// Lists a directory recursively, each directory before its entries. A link is an entry of kind
 /// `other`, or with `follow` what it leads to; a link to one of the directories above it is a
 /// problem. Blocks: for the file system. Allocates: the list, at most remote_entries_max entries.
-[[nodiscard]] local_tree list_local_tree(const std::filesystem::path& root, link_policy links);
+[[nodiscard]] local_tree list_local_tree(const std::filesystem::path& root, link_policy links,
+                                         mount_policy mounts);
 
 }  // namespace sluice::cli

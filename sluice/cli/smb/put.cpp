@@ -1,6 +1,7 @@
 // sluice put: copies files and directories to an SMB server.
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <set>
 #include <vector>
@@ -39,8 +40,9 @@ public:
         std::error_code why;
         const fs::file_status status = fs::status(from, why);
         if (why) share_.fail_here(from.string() + ": open: " + why.message());
-        if (fs::is_directory(status)) return add_directory(from, to);
-        add_file(from, to);
+        if (not fs::is_directory(status)) return add_file(from, to);
+        add_directory(from, to);
+        confined_ = nullptr;
     }
 
     std::vector<given_file> files;
@@ -53,8 +55,24 @@ private:
         if (why) share_.fail_here(from.string() + ": get size: " + why.message());
         // Most servers ignore case: the second of two such names must not replace the first.
         const bool is_first = names_taken_.insert(fold(to)).second;
-        (is_first ? files : later_files)
-            .push_back({.from = from, .to = to, .bytes = bytes, .may_replace = is_first});
+        given_file made{.from = from, .to = to, .bytes = bytes, .may_replace = is_first};
+        if (confined_ != nullptr) {
+            made.root = confined_;
+            made.below = from.lexically_relative(top_).string();
+        }
+        (is_first ? files : later_files).push_back(std::move(made));
+    }
+
+    // A link that appears in the directory after its list was made is not followed either.
+    void confine(const fs::path& directory) {
+        if (how_.follows_links) return;
+        const auto anchor = io::path_handle::open(directory.string());
+        if (not anchor) share_.fail_here(about(directory.string(), anchor.error()));
+        auto confined = io::path_handle::open(*anchor, ".", io::confinement::beneath_no_symlinks);
+        if (not confined) share_.fail_here(about(directory.string(), confined.error()));
+        roots_.push_back(std::move(*confined));
+        confined_ = &roots_.back();
+        top_ = directory;
     }
 
     void add_directory(const fs::path& from, const std::string& to) {
@@ -70,6 +88,7 @@ private:
         std::vector<fs::path> found;
         for (fs::directory_iterator each(from, why), end; not why and each != end; each.increment(why))
             found.push_back(each->path());
+        if (not why and above_.size() == 1) confine(from);
         std::ranges::sort(found);  // the order of the messages
         for (const fs::path& each : found)
             add_entry(each, to);
@@ -97,6 +116,9 @@ private:
     std::set<std::string> names_taken_;
     const copy_options& how_;
     std::vector<fs::path> above_;  // without links
+    std::deque<io::path_handle> roots_;
+    const io::path_handle* confined_ = nullptr;  // for the files below `top_`
+    fs::path top_;
 };
 
 [[nodiscard]] std::string own_name_of(const std::string& source) {

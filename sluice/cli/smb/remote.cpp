@@ -9,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "sluice/base/case_fold.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/password.hpp"
@@ -113,8 +114,9 @@ std::string connection_problem(const client_error& why, unsigned timeout_seconds
                    "; no server listens there: check the host, or state the port as in "
                    "smb://HOST:PORT/SHARE";
         case ETIMEDOUT:
-            return fmt::format("{}; nothing came in {} s: check the host and the firewall, or use --timeout",
-                               text, timeout_seconds);
+            return fmt::format(
+                "{}; no complete answer came in {} s: check the host and the firewall, or use --timeout",
+                text, timeout_seconds);
         case EHOSTUNREACH:
         case ENETUNREACH:
             return text + "; check the host and the network";
@@ -146,7 +148,7 @@ remote_share::remote_share(smb_url url, const remote_options& options, remote_sh
     } else {
         loop_ = next_to->loop_;
         const smb_url& other = next_to->url_;
-        const bool is_same_logon = url_.host == other.host and url_.port == other.port and
+        const bool is_same_logon = fold(url_.host) == fold(other.host) and url_.port == other.port and
                                    url_.user == other.user and url_.domain == other.domain;
         if (is_same_logon) session_ = next_to->session_;
     }

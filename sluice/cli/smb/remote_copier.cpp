@@ -47,19 +47,19 @@ private:
     [[nodiscard]] io::task<copy_error> copy(std::size_t number) noexcept override {
         copied_file& file = files_[number];
         progress_.name(file.from.path);
-        const open_options reading{.shares = share_all, .options = create_options::non_directory_file};
+        // A file that is removed after the copy must not change during it.
+        const open_options reading{.shares = file.is_moved ? smb::wire::share_access::read : share_all,
+                                   .options = create_options::non_directory_file};
         io::task<outcome<not_null_ptr<remote_file>>> opening = share_.tree().open(file.from.path, reading);
         const auto source = co_await std::move(opening);
         if (not source) co_return source.error().message();
         io::task<copy_error> sending = copy_open(file, **source);
         copy_error met = co_await std::move(sending);
-        io::task<outcome<file_status>> asking = (*source)->co_status();
-        const auto now = co_await std::move(asking);
         io::task<outcome<file_status>> close_task = (*source)->co_close();
         (void)co_await std::move(close_task);
         if (met) co_return met;
-        if (not now) co_return now.error().message();
-        file.version = *now;
+        // The version that fill() has compared: a later one was not copied.
+        file.version = (*source)->status();
         file.is_copied = true;
         co_return std::nullopt;
     }
@@ -186,6 +186,9 @@ io::task<file_copier::copy_error> remove_copied(remote_share& from, const copied
     if (not file.is_copied or not is_same_version(file.version, (*opened)->status()) or
         number.value_or(0) != file.number)
         met = "the file was changed after it was copied, so it is not removed";
+    // Without both, another version with the same size and time is not detected.
+    if (not met and file.number == 0 and file.version.change_time == smb::wire::filetime{})
+        met = "the server reports neither file numbers nor change times, so the file is not removed";
     if (not met) {
         io::task<outcome<void>> removing = (*opened)->delete_on_close();
         const auto removed = co_await std::move(removing);

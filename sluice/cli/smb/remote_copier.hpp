@@ -13,6 +13,8 @@ struct copied_file {
     remote_entry from;
     std::string to;
     bool may_replace = true;
+    /// It is removed after the copy: no other program may write to it while it is copied.
+    bool is_moved = false;
     /// Set by the copier: the version that was copied, as a proof before the source is removed.
     smb::client::file_status version{};
     std::uint64_t number = 0;  ///< 0 if the server has none

@@ -3,15 +3,20 @@
 #include <fmt/core.h>
 
 #include <filesystem>
+#include <set>
+#include <utility>
 
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/smb/getter.hpp"
+#include "sluice/cli/smb/local_removal.hpp"
 #include "sluice/cli/smb/local_tree.hpp"
+#include "sluice/cli/smb/remote_removal.hpp"
 #include "sluice/cli/smb/uploader.hpp"
 #include "sluice/cli/terminal_text.hpp"
 #include "sluice/io/path/directory_handle.hpp"
-#include "sluice/io/path/fs_location.hpp"
+#include "sluice/io/path/file_status.hpp"
+#include "sluice/vfs/host/host_name.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -34,16 +39,18 @@ struct remote_tree_list {
     std::vector<remote_entry> remote;
 };
 
-[[nodiscard]] remote_tree_list list_remote(remote_share& share, bool may_be_missing) {
+[[nodiscard]] remote_tree_list list_remote(remote_share& share, bool is_target) {
     const std::string& root = share.url().path;
     remote_tree_list made;
     const auto status = share.run(share.tree().status(root));
     if (not status) {
-        if (may_be_missing and status.error().code() == ENOENT) return made;
+        if (is_target and status.error().code() == ENOENT) return made;
         share.fail(root, status.error().message());
     }
     if (not is_directory(*status)) share.fail(root, "is not a directory; use 'sluice cp' to copy a file");
-    auto listed = share.run(entries_below(share.tree(), root));
+    // Nothing is written or removed through a link of the target.
+    const auto links = is_target ? link_contents::hidden : link_contents::listed;
+    auto listed = share.run(entries_below(share.tree(), root, links));
     if (not listed) share.fail(root, listed.error().message());
     made.remote = *std::move(listed);
     for (const remote_entry& each : made.remote) {
@@ -66,8 +73,9 @@ public:
 
     // Returns whether everything is the same now.
     bool to_share() {
+        const bool follows = arguments_.links == "follow";
         const local_tree here =
-            list_local_tree(root_, arguments_.links == "follow" ? link_policy::follow : link_policy::skip);
+            list_local_tree(root_, follows ? link_policy::follow : link_policy::skip, mount_policy::enter);
         const remote_tree_list there = list_remote(share_, true);
         report(here.problems);
         const sync_plan plan =
@@ -76,15 +84,19 @@ public:
         if (arguments_.only_shows) return show(plan, here.entries, there.entries);
         create_parents(share_.url().path);
         for (const std::size_t each : plan.directories)
-            ensure_directory(share_, remote_path(here.entries[each].path));
+            create_remote(remote_path(here.entries[each].path));
+        // A link that appears after the list was made is not followed either.
+        const auto anchor = io::path_handle::open({}, root_.string());
+        if (not anchor) share_.fail_here(about(root_.string(), anchor.error()));
+        const auto confined = io::path_handle::open(*anchor, ".", io::confinement::beneath_no_symlinks);
+        if (not confined) share_.fail_here(about(root_.string(), confined.error()));
         std::vector<given_file> files;
-        const auto add = [&](std::size_t each) {
+        for (const std::size_t each : plan.files)
             files.push_back({.from = root_ / here.below[each],
                              .to = remote_path(here.entries[each].path),
-                             .bytes = here.entries[each].bytes});
-        };
-        for (const std::size_t each : plan.files)
-            add(each);
+                             .bytes = here.entries[each].bytes,
+                             .root = follows ? nullptr : &*confined,
+                             .below = here.below[each]});
         copy_all(files, [&](const copy_options& how, std::vector<given_file> some) {
             return create_uploader(share_, how, std::move(some));
         });
@@ -95,9 +107,10 @@ public:
     }
 
     bool to_this_machine() {
-        const remote_tree_list there = list_remote(share_, false);
+        remote_tree_list there = list_remote(share_, false);
+        name_as_listed_here(there);
         if (not arguments_.only_shows) create_root();
-        const local_tree here = list_local_tree(root_, link_policy::skip);
+        const local_tree here = list_local_tree(root_, link_policy::skip, mount_policy::keep_out);
         std::error_code unknown;
         if (fs::exists(root_, unknown)) report(here.problems);
         const sync_plan plan =
@@ -117,10 +130,11 @@ public:
         copy_all(files, [&](const copy_options& how, std::vector<fetched_file> some) {
             return create_getter(share_, how, std::move(some));
         });
-        if (may_remove(plan))
+        if (may_remove(plan)) {
+            const auto kept = objects_of(confined, there);
             for (const std::size_t each : plan.removals)
-                remove_local(confined, here.below[each],
-                             here.entries[each].is == sync_entry::kind::directory);
+                remove_local(confined, here.entries[each], here.below[each], kept);
+        }
         return failures_ == 0;
     }
 
@@ -153,8 +167,9 @@ private:
             fmt::print("create {}/\n", terminal_text(source[each].path));
         for (const std::size_t each : plan.files)
             fmt::print("copy {}\n", terminal_text(source[each].path));
-        for (const std::size_t each : plan.removals)
-            fmt::print("remove {}\n", terminal_text(target[each].path));
+        if (may_remove(plan))
+            for (const std::size_t each : plan.removals)
+                fmt::print("remove {}\n", terminal_text(target[each].path));
         return failures_ == 0;
     }
 
@@ -165,7 +180,7 @@ private:
         is_complete_ = is_complete_ and failed == 0 and not share_.is_broken();
     }
 
-    // Only after a complete listing and complete copies.
+    // Only after a complete list and complete copies.
     [[nodiscard]] bool may_remove(const sync_plan& plan) const {
         if (plan.removals.empty()) return false;
         if (is_complete_) return true;
@@ -174,8 +189,41 @@ private:
         return false;
     }
 
+    // Several names of a server are one name on this machine. The plan compares what the list of
+    // this machine has for them.
+    static void name_as_listed_here(remote_tree_list& there) {
+        for (sync_entry& each : there.entries) {
+            const auto path = host_path_below({}, each.path);
+            if (path) each.path = vfs::shown_path(path->string());
+        }
+    }
+
+    // Returns the objects that the names of the source lead to here. A file system that ignores
+    // case, or normalises names, lists them under other names than they were given.
+    [[nodiscard]] static std::set<object_identity> objects_of(const io::path_handle& root,
+                                                              const remote_tree_list& there) {
+        std::set<object_identity> kept;
+        for (const sync_entry& each : there.entries) {
+            const auto path = host_path_below({}, each.path);
+            if (not path) continue;
+            const auto status = io::status_at(root, path->string());
+            if (status) kept.emplace(status->device, status->inode);
+        }
+        return kept;
+    }
+
     [[nodiscard]] std::string remote_path(const std::string& below) const {
         return joined_path(share_.url().path, below);
+    }
+
+    // The other directories are still copied.
+    void create_remote(const std::string& path) {
+        const auto met = create_if_needed(share_, path);
+        if (not met) return;
+        if (met->is_of_connection()) share_.fail(path, met->message());
+        ++failures_;
+        is_complete_ = false;
+        share_.print_error(path, met->message());
     }
 
     void create_parents(const std::string& path) {
@@ -184,24 +232,11 @@ private:
         ensure_directory(share_, path);
     }
 
-    // A file that has changed since the listing stays.
     void remove_remote(const remote_entry& entry) {
-        std::string why;
-        if (not is_directory(entry.status) and not is_link(entry.status)) {
-            const auto now = share_.run(share_.tree().status(entry.path));
-            if (not now)
-                why = now.error().message();
-            else if (now->end_of_file_bytes != entry.status.end_of_file_bytes or
-                     now->last_write_time != entry.status.last_write_time)
-                why = "was changed, so it is not removed";
-        }
-        if (why.empty()) {
-            const auto removed = share_.run(share_.tree().remove(entry.path, is_directory(entry.status)));
-            if (not removed) why = removed.error().message();
-        }
-        if (why.empty()) return;
+        const auto met = share_.run(remove_unchanged(share_.tree(), entry));
+        if (not met) return;
         ++failures_;
-        share_.print_error(entry.path, why);
+        share_.print_error(entry.path, *met);
     }
 
     void create_root() {
@@ -211,7 +246,7 @@ private:
     }
 
     [[nodiscard]] io::path_handle confine(const io::path_handle& anchor) {
-        auto confined = io::path_handle::open(anchor, ".", io::confinement::beneath_no_symlinks);
+        auto confined = io::path_handle::open(anchor, ".", io::confinement::beneath_one_mount_no_symlinks);
         if (not confined) share_.fail_here(about(root_.string(), confined.error()));
         return std::move(*confined);
     }
@@ -237,11 +272,12 @@ private:
         print_error(about((root_ / *path).string(), made.error()));
     }
 
-    void remove_local(const io::path_handle& root, const std::string& below, bool is_directory) {
-        const auto removed = is_directory ? io::remove_directory(root, below) : io::remove(root, below);
-        if (removed) return;
+    void remove_local(const io::path_handle& root, const sync_entry& listed, const std::string& below,
+                      const std::set<object_identity>& kept) {
+        const auto met = remove_unchanged(root, below, listed, kept);
+        if (not met) return;
         ++failures_;
-        print_error(about((root_ / below).string(), removed.error()));
+        print_error((root_ / below).string() + ": " + *met);
     }
 
     remote_share& share_;

@@ -13,6 +13,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr std::uint64_t ticks_per_second = 10'000'000;
+constexpr std::uint64_t ticks_per_10_ms = ticks_per_second / 100;
 
 [[nodiscard]] std::string_view parent_of(std::string_view path) noexcept {
     const std::size_t slash = path.rfind('/');
@@ -70,7 +71,9 @@ private:
         const sync_entry& present = target_[there->second];
         has_common_name_ = true;
         if (present.is != one.is)
-            return skip(one, "the target has an object of another kind with this name; remove it first");
+            return skip(one,
+                        "the target has an object of another kind with this name, such as a link or a "
+                        "mounted file system; remove it first");
         if (one.is == sync_entry::kind::directory) return;
         const bool is_same = one.bytes == present.bytes and is_same_time(one.modified, present.modified);
         (is_same ? plan_.same : plan_.files).push_back(index);
@@ -129,9 +132,13 @@ private:
 bool is_same_time(std::uint64_t one, std::uint64_t other) noexcept {
     const std::uint64_t difference = one > other ? one - other : other - one;
     if (difference == 0) return true;
-    const bool is_coarse = one % ticks_per_second == 0 or other % ticks_per_second == 0;
-    return is_coarse and difference < 2 * ticks_per_second and
-           (one % ticks_per_second != 0 or other % ticks_per_second != 0);
+    const auto is_either_multiple_of = [&](std::uint64_t unit) {
+        return one % unit == 0 or other % unit == 0;
+    };
+    const bool are_both_whole = one % ticks_per_second == 0 and other % ticks_per_second == 0;
+    const std::uint64_t unit = are_both_whole ? 2 * ticks_per_second : ticks_per_second;
+    if (difference < 2 * ticks_per_second and is_either_multiple_of(unit)) return true;
+    return difference < ticks_per_10_ms and is_either_multiple_of(ticks_per_10_ms);
 }
 
 sync_plan plan_sync(const std::vector<sync_entry>& source, const std::vector<sync_entry>& target,

@@ -55,8 +55,9 @@ struct sync_plan {
 [[nodiscard]] sync_plan plan_sync(const std::vector<sync_entry>& source,
                                   const std::vector<sync_entry>& target, sync_rules rules);
 
-/// Returns whether two times of modification are the same, as far as both systems can store them:
-/// one in whole seconds may differ by less than 2 s.
+/// Returns whether two times of modification are the same, as far as both systems can store them.
+/// One in whole seconds may differ by less than 2 s; if both are in whole seconds, only if one of
+/// them is even, as on FAT. One in units of 10 ms, as on exFAT, may differ by less than that.
 [[nodiscard]] bool is_same_time(std::uint64_t one, std::uint64_t other) noexcept;
 
 }  // namespace sluice::cli

@@ -97,7 +97,12 @@ TEST(sync_plan, times_are_the_same_if_one_system_has_whole_seconds) {
     EXPECT_FALSE(is_same_time(second + 5, second + 6));
     EXPECT_TRUE(is_same_time(3 * second + 5, 2 * second)) << "FAT stores even seconds";
     EXPECT_FALSE(is_same_time(4 * second + 5, 2 * second));
-    EXPECT_FALSE(is_same_time(3 * second, 2 * second)) << "both are exact";
+    EXPECT_TRUE(is_same_time(3 * second, 2 * second)) << "a source in whole seconds, a copy on FAT";
+    EXPECT_FALSE(is_same_time(4 * second, 2 * second));
+    constexpr std::uint64_t ms = second / 1000;
+    EXPECT_TRUE(is_same_time(second + 10 * ms, second + 13 * ms)) << "exFAT stores units of 10 ms";
+    EXPECT_FALSE(is_same_time(second + 10 * ms, second + 20 * ms));
+    EXPECT_FALSE(is_same_time(second + 11 * ms, second + 13 * ms)) << "both are exact";
 }
 
 }  // namespace

@@ -103,10 +103,13 @@ private:
 
     [[nodiscard]] io::task<copy_error> copy(std::size_t number) noexcept override {
         const given_file& file = files_[number];
-        auto source = io::file_handle::open({}, file.from.string());
+        auto source = file.root != nullptr ? io::file_handle::open(*file.root, file.below)
+                                           : io::file_handle::open({}, file.from.string());
         if (not source) co_return reason_of(source.error());
         const auto status = io::status_of(*source);
         if (not status) co_return reason_of(status.error());
+        if (status->type != io::file_type::regular)
+            co_return file.from.string() + ": it changed, and is not a regular file any more; copy it again";
         const original of = original_of(file, *status);
         if (how_.resumes) {
             io::task<outcome<file_status>> asking = share_.tree().status(file.to);
@@ -324,11 +327,15 @@ std::unique_ptr<file_copier> create_uploader(remote_share& share, const copy_opt
     return std::make_unique<uploader>(share, how, std::move(files));
 }
 
-void ensure_directory(remote_share& share, const std::string& path) {
-    if (path.empty()) return;
+std::optional<client_error> create_if_needed(remote_share& share, const std::string& path) {
+    if (path.empty()) return std::nullopt;
     const auto made = share.run(share.tree().create_directory(path));
-    if (not made and made.error().status() != nt_status::object_name_collision)
-        share.fail(path, made.error().message());
+    if (made or made.error().status() == nt_status::object_name_collision) return std::nullopt;
+    return made.error();
+}
+
+void ensure_directory(remote_share& share, const std::string& path) {
+    if (const auto met = create_if_needed(share, path)) share.fail(path, met->message());
 }
 
 }  // namespace sluice::cli

@@ -1,5 +1,8 @@
 #include "sluice/smb/client/share_list.hpp"
 
+#include <cerrno>
+#include <chrono>
+
 #include "sluice/smb/client/tree.hpp"
 #include "sluice/smb/wire/rpc/rpc_fragments.hpp"
 #include "sluice/smb/wire/rpc/rpc_share_enum.hpp"
@@ -20,7 +23,10 @@ constexpr std::uint32_t error_access_denied = 5;
 // Writes a message and reads until its reply is complete.
 class pipe_calls {
 public:
-    explicit pipe_calls(remote_file& pipe) noexcept : pipe_(pipe), room_(read_bytes) {}
+    explicit pipe_calls(remote_file& pipe) noexcept
+        : pipe_(pipe),
+          room_(read_bytes),
+          end_(std::chrono::steady_clock::now() + pipe.in().of().first().options().reply_timeout) {}
 
     io::task<outcome<void>> bind() noexcept {
         const std::vector<std::byte> request = wire::encode_srvsvc_bind(bind_call);
@@ -70,6 +76,8 @@ private:
             const auto found = fragments_.next();
             if (not found) co_return failed(invalid());
             if (*found) co_return **found;
+            if (std::chrono::steady_clock::now() > end_)
+                co_return failed(client_error::of_io(step, ETIMEDOUT));
             const mutable_bytes into(room_);
             io::task<outcome<std::size_t>> reading = pipe_.co_read(into, 0);
             const auto got = co_await std::move(reading);
@@ -81,6 +89,7 @@ private:
 
     remote_file& pipe_;
     std::vector<std::byte> room_;
+    std::chrono::steady_clock::time_point end_;  // small pieces do not extend it
     wire::rpc_fragments fragments_;
 };
 

@@ -28,6 +28,8 @@ decoded<bool> rpc_results::append(bytes_view fragment) {
     if (piece->call != call_) return std::unexpected(decode_error::bad_value);
     if (piece->bytes.size() > rpc_results_bytes_max - bytes_.size())
         return std::unexpected(decode_error::too_long);
+    // Otherwise results need not end.
+    if (piece->bytes.empty() and not piece->last) return std::unexpected(decode_error::bad_value);
     bytes_.insert(bytes_.end(), piece->bytes.begin(), piece->bytes.end());
     return piece->last;
 }

@@ -31,7 +31,8 @@ public:
     explicit rpc_results(std::uint32_t call) noexcept : call_(call) {}
 
     /// Appends a complete fragment. Returns whether it was the last one. Errors: those of
-    /// decode_rpc_response(); `bad_value` for another call, `too_long`.
+    /// decode_rpc_response(); `bad_value` for another call, or an empty fragment before the last;
+    /// `too_long`.
     [[nodiscard]] decoded<bool> append(bytes_view fragment);
     [[nodiscard]] bytes_view bytes() const noexcept { return bytes_; }
 

@@ -52,9 +52,15 @@ TEST(rpc_results, reject_a_fragment_of_another_call) {
     EXPECT_EQ(results.append(response(8, 4, rpc_last_fragment)).error(), decode_error::bad_value);
 }
 
+TEST(rpc_results, reject_an_empty_fragment_before_the_last_one) {
+    rpc_results results(7);
+    EXPECT_EQ(results.append(response(7, 0, rpc_first_fragment)).error(), decode_error::bad_value);
+    EXPECT_EQ(results.append(response(7, 0, rpc_last_fragment)), true);
+}
+
 TEST(rpc_results, end_when_the_server_sends_too_much) {
     rpc_results results(7);
-    const std::vector<std::byte> fragment = response(7, 5000, rpc_first_fragment);
+    const std::vector<std::byte> fragment = response(7, 4000, rpc_first_fragment);
     decoded<bool> appended = false;
     std::size_t count = 0;
     for (; appended and count < 10'000; ++count)
