@@ -217,6 +217,7 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     if (not options) return options;
     if (auto added = add_host_groups(*options, host); not added)
         return std::unexpected(std::move(added.error()));
+    expand_users(*options);
     return options;
 }
 
@@ -360,7 +361,8 @@ io::task<void> serve_until(smb_server& server, const opened_service* service,
 // Returns the configuration of the server, without shares.
 [[nodiscard]] smb::server::server_configuration configuration_for(
     const serve_options& options, std::vector<smb::server::share_configuration> shares,
-    const smb::server::process_resources& resources, const std::vector<int>& activated) {
+    const users_result& users, const smb::server::process_resources& resources,
+    const std::vector<int>& activated) {
     smb::server::server_configuration configuration;
     configuration.name = options.name.empty() ? "SLUICE" : options.name;
     configuration.shares = std::move(shares);
@@ -372,7 +374,13 @@ io::task<void> serve_until(smb_server& server, const opened_service* service,
     if (options.impersonate) {
         if (geteuid() != 0)
             fail("--impersonate: only root can use the rights of other accounts; run 'sluice serve' as root");
-        configuration.account_of = unix_account_of;
+        // The client may have written the name in another case.
+        configuration.account_of =
+            [&known = *users.database](const std::string& user) -> std::optional<vfs::unix_account> {
+            for (const std::string& name : known.found_names())
+                if (equal_ignoring_case(name, user)) return unix_account_of(name);
+            return std::nullopt;
+        };
     }
     if (options.encrypt) configuration.encryption = smb::server::protection::required;
     configuration.compresses = options.compression == "on";
@@ -517,7 +525,7 @@ void serve(const serve_options& given, const std::string& file) {
                        .peers = peers.get(),
                        .other_loops = others->loops(),
                        .watchdog = &watchdog},
-                      configuration_for(options, *std::move(shares.shares), resources, activated));
+                      configuration_for(options, *std::move(shares.shares), users, resources, activated));
     publish_rules(server, options);
     const auto watching_loops = watch_loops(watchdog, domains, manager);
     reload_requests reloads(

@@ -291,9 +291,9 @@ void read_file_rules(table_reader& reader, named_accounts& accounts, share_file_
     reader.take("hidden", share.hidden);
     reader.take("hide-unreadable", share.hide_unreadable);
     take_users(reader, "user", share.users);
-    reader.take("read-only-user", share.read_only_users, validate_user_entry);
+    take_users(reader, "read-only-user", share.read_only_users);
     take_users(reader, "write-user", share.write_users);
-    reader.take("auditor", share.auditors, validate_user_entry);
+    take_users(reader, "auditor", share.auditors);
     reader.take("guest", share.guest, validate_guest_access);
     take_hosts(reader, share.allowed_hosts, share.denied_hosts);
     reader.take("offload", share.offloads);
@@ -352,9 +352,9 @@ void check_version(table_reader& reader) {
     reader.take("status-socket", options.status_socket);
     reader.take("metrics", options.metrics, validate_metrics);
     reader.take("read-only", options.read_only);
-    reader.take("read-only-user", options.read_only_users, validate_user_entry);
+    take_users(reader, "read-only-user", options.read_only_users);
     reader.take("hide-unreadable", options.hide_unreadable);
-    reader.take("auditor", options.auditors, validate_user_entry);
+    take_users(reader, "auditor", options.auditors);
     reader.take("administrator", options.administrators, validate_user_entry);
     read_groups(reader, options.groups);
     take_hosts(reader, options.allowed_hosts, options.denied_hosts);

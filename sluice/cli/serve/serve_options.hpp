@@ -9,6 +9,7 @@
 #include "sluice/cli/fat/image/image_options.hpp"
 #include "sluice/cli/serve/share_ownership.hpp"
 #include "sluice/cli/serve/user_groups.hpp"
+#include "sluice/smb/server/session/user_list.hpp"
 #include "sluice/vfs/host/creation_rules.hpp"
 #include "sluice/vfs/host/name/name_patterns.hpp"
 
@@ -21,6 +22,14 @@ struct share_file_rules {
     vfs::name_patterns rejected_names;  // that do not exist for clients
 
     [[nodiscard]] bool operator==(const share_file_rules&) const = default;
+};
+
+/// The lists of users of a share, with the members of groups.
+struct share_users {
+    smb::server::user_list connect;
+    smb::server::user_list read_only;
+    smb::server::user_list write;
+    smb::server::user_list audit;
 };
 
 /// A share from the command line or the configuration file.
@@ -43,6 +52,7 @@ struct share_options {
     std::vector<std::string> read_only_users;
     std::vector<std::string> write_users;
     std::vector<std::string> auditors;
+    share_users expanded;  // these lists: set by expand_users()
     share_file_rules files;
     std::string guest;  // "off", "read", or "write"; empty: as for all shares
     std::vector<std::string> allowed_hosts;
@@ -81,6 +91,7 @@ struct serve_options {
     bool guest = false;
     bool guest_write = false;        // on all shares that do not have a setting of their own
     std::vector<user_group> groups;  // [groups], and the groups of the host that the lists name
+    std::vector<std::string> users_without_groups;  // that were not looked up in those of the host
     std::vector<std::string> allowed_hosts;
     std::vector<std::string> denied_hosts;
     bool impersonate = false;

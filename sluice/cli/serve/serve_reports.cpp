@@ -45,6 +45,13 @@ void report_unknown_users(const serve_options& options, user_database& users, sm
                            {"user", name},
                            {"hint", fmt::format("check the spelling; '{} list' lists all users",
                                                 user_command(options.users_file))}});
+    for (const std::string& name : options.users_without_groups)
+        log.write(smb::server::event_severity::warning,
+                  "a user was added after the groups of the host were read",
+                  {{"user", name},
+                   {"hint",
+                    "restart the server; until then, the user is in none of them, and can only read the "
+                    "shares that one of them can only read"}});
     for (const std::string& name : options.administrators)
         if (is_unknown(name))
             log.write(smb::server::event_severity::warning, "an administrator is an unknown user",

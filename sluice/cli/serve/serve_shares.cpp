@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/cli/fat/image/image.hpp"
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
@@ -31,12 +32,6 @@ namespace {
     });
 }
 
-// A list that names only groups without members admits no user; it is not the absence of a list.
-[[nodiscard]] smb::server::user_list list_of(const std::vector<std::string>& entries,
-                                             const std::vector<user_group>& groups) {
-    return entries.empty() ? smb::server::user_list() : smb::server::user_list(users_of(entries, groups));
-}
-
 [[nodiscard]] smb::server::guest_access guests_of(const share_options& share, const serve_options& options) {
     using enum smb::server::guest_access;
     if (share.guest.empty()) return options.guest_write ? write : read;
@@ -57,10 +52,11 @@ namespace {
     configuration.is_read_only = read_only;
     configuration.is_hidden = share.hidden or share.name.ends_with('$');
     configuration.hides_unreadable = share.hide_unreadable and share.referral.empty();
-    configuration.users = list_of(share.users, options.groups);
-    configuration.read_only_users = list_of(share.read_only_users, options.groups);
-    configuration.write_users = list_of(share.write_users, options.groups);
-    configuration.auditors = list_of(share.auditors, options.groups);
+    ENSURE(share.expanded.connect.is_given() != share.users.empty(), "expand_users() was called");
+    configuration.users = share.expanded.connect;
+    configuration.read_only_users = share.expanded.read_only;
+    configuration.write_users = share.expanded.write;
+    configuration.auditors = share.expanded.audit;
     configuration.guests = guests_of(share, options);
     configuration.hosts = host_rules_of(share.allowed_hosts, share.denied_hosts);
     if (share.encrypt) configuration.encryption = smb::server::protection::required;
@@ -146,6 +142,8 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
         if (*snapshots != nullptr) from_.domains.add(share.name, **snapshots);
         done.shares->push_back(
             configuration_of(share, options, share.read_only or options.read_only or one.read_only));
+        one.files_number = number_of_files(one);
+        done.shares->back().file_rules = one.files_number;
         done.shares->back().volume = std::move(volume);
         done.shares->back().snapshots = *std::move(snapshots);
         if (is_continuously_available(options, share) and from_.journals != nullptr) {
@@ -157,6 +155,14 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
     }
     now_ = std::move(next);
     return done;
+}
+
+// The number of the rules that the share's volume has: as long as they are the same, that of the
+// share of this name.
+std::uint64_t share_opener::number_of_files(const served& one) {
+    const auto now =
+        std::ranges::find_if(now_, [&](const served& each) { return each.share.name == one.share.name; });
+    return now != now_.end() and now->files == one.files ? now->files_number : ++files_numbers_;
 }
 
 // The volume that the server has, or a new one.

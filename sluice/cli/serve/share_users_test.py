@@ -119,10 +119,8 @@ class Shares(unittest.TestCase):
         self.assertEqual(self.may("alice", "closed"), "write")
         self.assertEqual(self.listed(None), {"plain", "open"})
 
-    def test_a_reload_takes_rights_from_a_client_that_is_connected(self):
-        share = '[[share]]\nname = "team"\npath = "DATA"\n'
-        self.configure(share)
-        self.start()
+    def connected(self):
+        """Returns a client of alice that has made the directory `first`."""
         client = subprocess.Popen(["smbclient", "-p", str(self.port), "//127.0.0.1/team", "-U", "alice%alice"], text=True,
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(client.wait)
@@ -133,9 +131,28 @@ class Shares(unittest.TestCase):
         while not (self.directory / "first").exists():
             self.assertLess(time.monotonic(), until)
             time.sleep(0.02)
+        return client
+
+    def test_a_reload_with_rejected_names_ends_the_connection_to_the_share_without_them(self):
+        share = '[[share]]\nname = "team"\npath = "DATA"\n'
+        self.configure(share)
+        self.start()
+        client = self.connected()
+        self.configure(share + 'reject = ["*.exe"]\n')
+        self.reload()
+        said, _ = client.communicate("mkdir second.exe\nquit\n", timeout=SECONDS_MAX)
+        self.assertFalse((self.directory / "second.exe").exists(), said)
+        self.run_as("alice", "team", "mkdir third.exe; mkdir fourth")
+        self.assertEqual(sorted(each.name for each in self.directory.iterdir() if each.name.startswith(("th", "fo"))), ["fourth"])
+
+    def test_a_reload_takes_rights_from_a_client_that_is_connected(self):
+        share = '[[share]]\nname = "team"\npath = "DATA"\n'
+        self.configure(share)
+        self.start()
+        client = self.connected()
         self.configure(share + 'user = ["bob"]\n')
         self.reload()
-        self.assertIn('msg="tree connection ended: its user has fewer rights" user="alice" share="team"', self.said())
+        self.assertIn('msg="tree connection ended: its share has other rules" user="alice" share="team"', self.said())
         said, _ = client.communicate("mkdir second\nquit\n", timeout=SECONDS_MAX)
         self.assertFalse((self.directory / "second").exists(), said)
         self.assertEqual([self.may(user, "team") for user in ("alice", "bob")], ["no", "write"])

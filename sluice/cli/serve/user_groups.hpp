@@ -26,11 +26,13 @@ struct user_group {
 /// For lists of users: returns the rule that an entry violates, or an empty text.
 [[nodiscard]] std::string validate_user_entry(const std::string& entry);
 
-/// Returns the group of that name, in any case; null if there is none.
+/// Returns the group of that name; null if there is none. A group of the configuration matches in
+/// any case, and comes before one of the host, which matches as it is spelled.
 [[nodiscard]] const user_group* find_group(const std::vector<user_group>& groups, std::string_view name);
 
 /// Returns the users that the entries name, with the members of their groups; a group without
-/// members, or that is not among `groups`, names none. Allocates: the list. Pure.
+/// members, or that is not among `groups`, names none. `guest`, which stands for all guests, is not
+/// taken from a group. Allocates: the list. Pure.
 [[nodiscard]] std::vector<std::string> users_of(const std::vector<std::string>& entries,
                                                 const std::vector<user_group>& groups);
 

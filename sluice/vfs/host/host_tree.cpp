@@ -55,12 +55,13 @@ error host_tree::error_of_excluded(std::string_view host_path) const {
     return error::with_path(is_parent ? ENOTDIR : ENOENT, "find", host_path);
 }
 
-// A symbolic link may lead to a rejected name.
+// A symbolic link may lead to a rejected name. A client can make a path longer than the kernel
+// reports, so a file without a path is excluded.
 bool host_tree::is_excluded(const io::handle& open, const io::file_status& status) const {
     if (is_in_stream_store(open, status)) return true;
     if (options.rejected_names.is_empty()) return false;
-    const auto path = present_path(open, false);
-    return path and options.rejected_names.match_component(*path);
+    const auto path = present_path(open, true);
+    return not path or options.rejected_names.match_component(*path);
 }
 
 result<void> host_tree::may_change() const noexcept {
@@ -367,20 +368,21 @@ std::optional<std::string> host_tree::present_path(const io::handle& open, bool 
     const std::string base = link_of(root());
     std::string path = link_of(open);
     if (base.empty() or not path.starts_with(base)) return std::nullopt;
+    path.erase(0, base.size());
+    if (not path.empty() and base != "/") {
+        // A directory next to the root, with a longer name.
+        if (not path.starts_with('/')) return std::nullopt;
+        path.erase(0, 1);
+    }
     constexpr std::string_view remark = " (deleted)";
     if (path.ends_with(remark)) {
         if (not may_ask) return std::nullopt;
-        const auto status = io::status_of(open, io::stat_fields::links);
+        const auto status = io::status_of(open, io::stat_fields::links | io::stat_fields::inode);
         // A name may also end like that.
         if (not status or status->links == 0) return std::nullopt;
-        const auto there = io::status_at({}, path, io::follow::no, io::stat_fields::inode);
+        const auto there = io::status_at(root(), path, io::follow::no, io::stat_fields::inode);
         if (not there or not there->is_same_inode(*status)) return std::nullopt;
     }
-    path.erase(0, base.size());
-    if (path.empty() or base == "/") return path;
-    // A directory next to the root, with a longer name.
-    if (not path.starts_with('/')) return std::nullopt;
-    path.erase(0, 1);
     return path;
 }
 

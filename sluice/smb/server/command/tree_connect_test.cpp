@@ -211,6 +211,16 @@ TEST_F(reloaded_shares, end_the_tree_of_a_client_whose_address_is_denied_from_no
     EXPECT_EQ(client().connect_tree("files"), nt_status::access_denied);
 }
 
+TEST_F(reloaded_shares, end_the_tree_of_a_share_with_other_rules_for_files) {
+    const wire::file_id file = open_for(wire::file_all_access);
+    reload_files([](server::share_configuration& of) { of.file_rules = 1; });
+    EXPECT_EQ(write(file, "x"), nt_status::network_name_deleted);
+    ASSERT_EQ(client().connect_tree("files"), nt_status::success);
+    const wire::file_id again = open_for(wire::file_all_access);
+    reload_files([](server::share_configuration& of) { of.comment = "changed"; });
+    EXPECT_EQ(write(again, "x"), nt_status::success);
+}
+
 TEST_F(reloaded_shares, keep_the_tree_of_a_share_that_is_removed) {
     const wire::file_id file = open_for(wire::file_all_access);
     server_of_test().replace_shares({});

@@ -63,6 +63,8 @@ bool may_audit(const share& wanted, wire::access_mask access_max, const user_ide
 bool is_still_granted(const server_configuration& rules, const session& by, const tree& of,
                       const share& now) {
     if (refusal_of(rules, by, now) != share_refusal::none) return false;
+    // Its volume is the one with the earlier rules.
+    if (of.target->configuration().file_rules != now.configuration().file_rules) return false;
     const wire::access_mask granted = access_max_of(now, by.user);
     const bool must_encrypt = now.configuration().encryption == protection::required;
     return wire::has(granted, of.access_max) and (not of.audits or may_audit(now, granted, by.user)) and

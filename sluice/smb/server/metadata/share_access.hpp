@@ -37,7 +37,7 @@ enum class share_refusal : std::uint8_t {
 [[nodiscard]] bool may_audit(const share& wanted, wire::access_mask access_max, const user_identity& user);
 
 /// Returns whether a tree connection grants no more than `now`, the share of its name after a
-/// reload, would grant the session of `by`.
+/// reload, would grant the session of `by`, and has the same rules for files.
 [[nodiscard]] bool is_still_granted(const server_configuration& rules, const session& by, const tree& of,
                                     const share& now);
 

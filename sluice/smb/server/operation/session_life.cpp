@@ -196,7 +196,7 @@ bool end_tree_beyond_rights(server_context& host, session& of, const tree& known
     if (now == nullptr or is_still_granted(host.configuration(), of, known, *now)) return false;
     ENSURE(not now->is_pipes(), "the pipes of the server are never withdrawn");
     end_tree(host, of, known);
-    host.log().write(event_severity::info, "tree connection ended: its user has fewer rights",
+    host.log().write(event_severity::info, "tree connection ended: its share has other rules",
                      {{"user", of.user.name}, {"share", now->configuration().name}});
     return true;
 }

@@ -59,6 +59,9 @@ struct share_configuration {
     user_list auditors;         // that may read and change audit lists (SACLs)
     guest_access guests = guest_access::read;
     host_rules hosts{};  // that clients may connect from
+    // Of the volume: a reload with another number has changed the rejected names, or the owner and
+    // mode of new files.
+    std::uint64_t file_rules = 0;
 
     /// Returns whether `other` serves the same volume in the same way, so that a reload can leave
     /// it as it is.
@@ -70,7 +73,8 @@ struct share_configuration {
                encryption == other.encryption and continuous_availability == other.continuous_availability and
                journal == other.journal and users == other.users and
                read_only_users == other.read_only_users and write_users == other.write_users and
-               auditors == other.auditors and guests == other.guests and hosts == other.hosts;
+               auditors == other.auditors and guests == other.guests and hosts == other.hosts and
+               file_rules == other.file_rules;
     }
 };
 
