@@ -157,6 +157,15 @@ class Shares(unittest.TestCase):
         self.assertFalse((self.directory / "second").exists(), said)
         self.assertEqual([self.may(user, "team") for user in ("alice", "bob")], ["no", "write"])
 
+    def test_guest_in_a_group_does_not_mean_the_guests(self):
+        self.configure('[groups]\nvisitors = ["guest", "alice"]\n'
+                       '[[share]]\nname = "team"\npath = "DATA"\nguest = "write"\nwrite-user = ["@visitors"]\n'
+                       '[[share]]\nname = "open"\npath = "DATA"\nguest = "write"\nwrite-user = ["guest"]\n',
+                       "guest = true\nno-signing = true")
+        self.start()
+        self.assertEqual([self.may(user, "team") for user in (None, "alice", "bob")], ["read", "write", "read"])
+        self.assertEqual(self.may(None, "open"), "write")
+
     def test_an_unknown_group_is_an_error_that_names_it(self):
         self.configure('[[share]]\nname = "team"\npath = "DATA"\nuser = ["@no-such-group"]\n')
         done = subprocess.run([PROGRAM, "serve", "--config", str(self.file)], capture_output=True, text=True, timeout=SECONDS_MAX)
@@ -165,9 +174,10 @@ class Shares(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("unshare"), "only root can have an account database of its own")
     def test_groups_of_the_host_are_read_at_startup_and_again_by_a_server_without_confinement(self):
-        self.configure('[[share]]\nname = "team"\npath = "DATA"\nuser = ["@wheelers"]\n')
+        self.configure('[[share]]\nname = "team"\npath = "DATA"\nuser = ["@wheelers"]\n'
+                       '[[share]]\nname = "others"\npath = "DATA"\nuser = ["@Wheelers"]\n')
         group = self.scratch / "group"
-        group.write_text("root:x:0:\nwheelers:x:7001:alice\n")
+        group.write_text("root:x:0:\nwheelers:x:7001:alice\nWheelers:x:7002:carol\n")
         own = f"mount --bind {group} /etc/group && exec {PROGRAM} serve --config {self.file} --no-confinement"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(["unshare", "-m", "sh", "-c", own], stdout=log, stderr=subprocess.STDOUT,
@@ -176,7 +186,8 @@ class Shares(unittest.TestCase):
         self.wait_for("I/O ")
         self.port = int(next(line for line in self.said().splitlines() if line.startswith("Listening")).rsplit(":", 1)[1])
         self.assertEqual([self.may(user, "team") for user in ("alice", "bob")], ["write", "no"])
-        group.write_text("root:x:0:\nwheelers:x:7001:bob\n")
+        self.assertEqual([self.may(user, "others") for user in ("alice", "carol")], ["no", "write"])
+        group.write_text("root:x:0:\nwheelers:x:7001:bob\nWheelers:x:7002:\n")
         self.reload()
         self.assertEqual([self.may(user, "team") for user in ("alice", "bob")], ["no", "write"])
 
