@@ -16,6 +16,7 @@ inline constexpr std::size_t dns_questions_max = 128;           // a message wit
 inline constexpr std::size_t dns_records_max = 512;             // likewise, in all sections
 inline constexpr std::size_t dns_name_bytes_max = 255;          // RFC 1035, with the root
 inline constexpr std::size_t dns_label_bytes_max = 63;          // RFC 1035
+inline constexpr std::size_t dns_pointers_max = 32;             // of compression, per name
 inline constexpr std::size_t dns_compressed_suffixes_max = 64;  // remembered by an encoder
 
 // The responder.

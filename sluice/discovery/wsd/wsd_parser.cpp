@@ -85,7 +85,7 @@ public:
 
 private:
     struct level {
-        std::size_t parent_length = 0;  // of the path without this element
+        std::size_t parent_length = 0;  // the path before this element
         wanted_text text = wanted_text::none;
     };
 

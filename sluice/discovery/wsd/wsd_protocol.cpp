@@ -59,7 +59,11 @@ void wsd_protocol::set_links(std::span<const link> links, const std::vector<ip_b
 
 void wsd_protocol::receive(time now) {
     sockets_.receive([&](const arrived_datagram& arrived, bytes_view bytes) {
-        responder_.receive({.where = arrived.where, .from = arrived.from, .bytes = bytes}, now);
+        responder_.receive({.where = arrived.where,
+                            .from = arrived.from,
+                            .bytes = bytes,
+                            .is_to_group = arrived.is_to_group},
+                           now);
     });
 }
 

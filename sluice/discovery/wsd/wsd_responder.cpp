@@ -118,6 +118,7 @@ bool wsd_responder::is_repeated(std::string_view message_id) {
 }
 
 void wsd_responder::receive(const received_packet& packet, time now) {
+    if (not packet.is_to_group) return;
     const auto on =
         std::ranges::find(links_, packet.where, [](const link_state& state) { return state.where.key; });
     if (on == links_.end() or packet.from.port() == 0 or not is_on_link(on->where, packet.from.ip_bytes()))

@@ -18,8 +18,8 @@ inline constexpr std::uint16_t wsd_port = 3702;
 inline constexpr std::uint16_t wsd_http_port = 5357;  // the port that Windows expects
 
 /// The target service of WS-Discovery: announces the server with Hello and Bye, and answers Probe
-/// and Resolve. Deterministic, as mdns_responder. Messages that are not for us, repeated, or from
-/// outside the link get no answer. Thread safety: none. Allocates: yes.
+/// and Resolve. Deterministic, as mdns_responder. Messages that are not for us, repeated, not sent
+/// to the group, or from outside the link get no answer. Thread safety: none. Allocates: yes.
 class wsd_responder {
 public:
     using time = clock_source::steady_time;

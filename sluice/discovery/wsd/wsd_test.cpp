@@ -98,10 +98,11 @@ protected:
                 .advertised = {{.address = own, .prefix_bits = 120}},
                 .all = {{.address = own, .prefix_bits = 120}}};
     }
-    void receive(std::string_view text, std::string_view from = "192.168.1.9") {
+    void receive(std::string_view text, std::string_view from = "192.168.1.9", bool is_to_group = true) {
         responder.receive({.where = {.interface = 2},
                            .from = io::socket_address::ip(from, 40'000).value(),
-                           .bytes = {reinterpret_cast<const std::byte*>(text.data()), text.size()}},
+                           .bytes = {reinterpret_cast<const std::byte*>(text.data()), text.size()},
+                           .is_to_group = is_to_group},
                           now);
     }
     void pass(clock_source::duration time) {
@@ -151,6 +152,14 @@ TEST_F(wsd_host, probes_for_others_or_from_outside_get_no_answer) {
     receive(replaced(probe_text, "<wsd:Types>", "<wsd:Scopes>a</wsd:Scopes><wsd:Types>"));
     receive(get_text());
     receive(probe_text, "192.168.2.9");
+    pass(1s);
+    EXPECT_TRUE(out.empty());
+}
+
+TEST_F(wsd_host, messages_that_were_not_sent_to_the_group_get_no_answer) {
+    begin();
+    out.clear();
+    receive(probe_text, "192.168.1.9", false);
     pass(1s);
     EXPECT_TRUE(out.empty());
 }
