@@ -73,7 +73,7 @@ private:
     }
 
     // Reads a name at `position`, which advances beyond it. Each pointer must point before all
-    // labels read so far, so the loop ends. Their number is limited, because many names may share them.
+    // labels read so far, so the loop ends. Many names may share pointers: their number is limited.
     [[nodiscard]] bool take_name(std::size_t& position, dns_name& into) {
         std::size_t at = position;
         std::size_t lowest = position;
