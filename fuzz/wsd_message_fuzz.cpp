@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         {.where = where.key, .from = *from, .bytes = {reinterpret_cast<const std::byte*>(data), size}}, now);
     responder.advance(now += std::chrono::seconds(1), out);
     ENSURE(out.size() <= 1);
-    if (const auto description = responder.describe(text, from->ip_bytes()))
+    if (const auto description = responder.describe(text, from->ip_bytes(), now))
         ENSURE(description->size() <= 16'384, "texts of the request do not multiply");
     return 0;
 }

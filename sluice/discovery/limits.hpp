@@ -16,6 +16,7 @@ inline constexpr std::size_t dns_questions_max = 128;           // a message wit
 inline constexpr std::size_t dns_records_max = 512;             // likewise, in all sections
 inline constexpr std::size_t dns_name_bytes_max = 255;          // RFC 1035, with the root
 inline constexpr std::size_t dns_label_bytes_max = 63;          // RFC 1035
+inline constexpr std::size_t dns_pointers_max = 32;             // of compression, per name
 inline constexpr std::size_t dns_compressed_suffixes_max = 64;  // remembered by an encoder
 
 // The responder.
@@ -47,6 +48,8 @@ inline constexpr unsigned unicast_replies_per_second = 10;
 // WS-Discovery.
 inline constexpr std::size_t wsd_message_bytes_max = 32'768;  // over HTTP
 inline constexpr unsigned xml_depth_max = 16;
+inline constexpr std::size_t xml_elements_max = 256;            // per message
+inline constexpr std::size_t xml_path_bytes_max = 2048;         // names of nested elements
 inline constexpr std::size_t xml_text_bytes_max = 1024;         // per element in use
 inline constexpr std::size_t xml_prefixes_max = 32;             // per message
 inline constexpr std::chrono::milliseconds wsd_delay_max{500};  // APP_MAX_DELAY
@@ -54,9 +57,15 @@ inline constexpr unsigned wsd_multicast_copies = 2;             // SOAP-over-UDP
 inline constexpr std::chrono::milliseconds wsd_copy_interval{150};
 inline constexpr std::size_t wsd_pending_replies_max = 64;  // per link
 inline constexpr std::size_t wsd_known_messages = 64;       // to ignore their copies
+// Messages that are parsed on a link, and descriptions for all hosts: this many at once, and then
+// this many per second. Further ones are ignored unread.
+inline constexpr unsigned wsd_parses_burst = 100;
+inline constexpr unsigned wsd_parses_per_second = 50;
+inline constexpr unsigned wsd_descriptions_burst = 20;
+inline constexpr unsigned wsd_descriptions_per_second = 10;
 
 // The sockets.
-inline constexpr std::size_t datagrams_per_turn_max = 64;  // per socket, before the timers run
+inline constexpr std::size_t datagrams_per_turn_max = 16;  // per socket, before the timers run
 inline constexpr std::chrono::seconds interface_poll_interval{3};
 
 }  // namespace sluice::discovery::limits

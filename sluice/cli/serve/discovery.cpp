@@ -36,7 +36,7 @@ started_discovery start_discovery(const serve_options& options, const std::strin
     if (not options.discovery) return {.running = nullptr, .where = "off"};
     if (listening.empty() or std::ranges::all_of(listening, discovery::is_loopback)) return {};
     discovery::advertiser::settings settings{
-        .description = {.name = server_name, .port = listening.front().port()},
+        .description = {.name = server_name, .port = discovery::advertised_port(listening)},
         .listening = listening,
         .identity = identity};
     std::vector<discovery::advertiser::problem> problems;

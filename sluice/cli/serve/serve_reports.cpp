@@ -84,6 +84,12 @@ void report_other_servers(const share_journals& journals, smb::server::event_log
         log.write(
             smb::server::event_severity::warning, "persistent handles of an earlier server are not restored",
             {{"path", path}, {"hint", "set continuous-availability to on to keep those of this server"}});
+    for (const std::string& path : journals.kept_later())
+        log.write(smb::server::event_severity::warning, "persistent handles of a later version are kept",
+                  {{"path", path},
+                   {"hint",
+                    "a newer sluice restores them, although files may have changed in the meantime; remove "
+                    "the journal in the state directory to end them"}});
 }
 
 }  // namespace sluice::cli

@@ -121,8 +121,10 @@ io::task<void> advertiser::run() {
             due = std::min(due, each->next_due());
         }
         (void)co_await io::co_ready(*poller_, io::direction::in, deadline(due));
-        for (const auto& each : protocols_)
+        for (const auto& each : protocols_) {
+            if (must_stop_.load(std::memory_order_relaxed)) break;  // the loop reads it again
             each->receive(clock_.steady_now());
+        }
     }
     for (const auto& each : protocols_)
         each->stop();

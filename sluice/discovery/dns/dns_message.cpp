@@ -73,11 +73,12 @@ private:
     }
 
     // Reads a name at `position`, which advances beyond it. Each pointer must point before all
-    // labels read so far, so the loop ends.
+    // labels read so far, so the loop ends. Many names may share pointers: their number is limited.
     [[nodiscard]] bool take_name(std::size_t& position, dns_name& into) {
         std::size_t at = position;
         std::size_t lowest = position;
         bool is_compressed = false;
+        std::size_t pointers = 0;
         for (;;) {
             const auto length = message_.take_at<le8>(at);
             if (not length) return refuse(dns_error::truncated);
@@ -88,7 +89,7 @@ private:
                 if (not is_compressed) position = at + sizeof(be16);
                 is_compressed = true;
                 at = pointer->value() & 0x3fffU;
-                if (at >= lowest) return refuse(dns_error::bad_name);
+                if (at >= lowest or ++pointers > limits::dns_pointers_max) return refuse(dns_error::bad_name);
                 lowest = at;
                 continue;
             }

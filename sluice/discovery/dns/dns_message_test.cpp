@@ -76,6 +76,29 @@ TEST(dns_message, a_pointer_to_itself_forward_or_in_a_circle_is_an_error) {
               dns_error::bad_name);
 }
 
+TEST(dns_message, a_long_chain_of_pointers_is_an_error) {
+    // The data of the first record is the chain; the name of the second is the last pointer.
+    const auto with_chain = [](std::size_t pointers) {
+        std::string chain("\0", 1);
+        const std::size_t begin = 12 + 11;
+        for (std::size_t i = 0; i != pointers; ++i) {
+            const std::size_t target = i == 0 ? begin : begin + 1 + 2 * (i - 1);
+            chain += static_cast<char>(0xc0 | target >> 8);
+            chain += static_cast<char>(target & 0xff);
+        }
+        std::string text = header(0, 2) + std::string("\0\xff\0\0\1\0\0\0\0", 9);
+        text += static_cast<char>(chain.size() >> 8);
+        text += static_cast<char>(chain.size() & 0xff);
+        text += chain;
+        const std::size_t last = begin + chain.size() - 2;
+        text += static_cast<char>(0xc0 | last >> 8);
+        text += static_cast<char>(last & 0xff);
+        return text + std::string("\0\1\0\1\0\0\0\0\0\0", 10);
+    };
+    EXPECT_TRUE(decode(with_chain(limits::dns_pointers_max - 1)));
+    EXPECT_EQ(decode(with_chain(limits::dns_pointers_max)).error(), dns_error::bad_name);
+}
+
 TEST(dns_message, more_entries_than_the_limits_are_rejected_before_they_are_read) {
     EXPECT_EQ(decode(header(129, 0)).error(), dns_error::too_many);
     EXPECT_EQ(decode(header(0, 513)).error(), dns_error::too_many);

@@ -28,6 +28,11 @@ public:
     request_listener(const request_listener&) = delete;
     request_listener& operator=(const request_listener&) = delete;
 
+    /// Closes connections from other peers at once: they are not read, and do not count.
+    /// Before start().
+    void accept_only(std::function<bool(const io::socket_address& peer)> is_accepted) {
+        is_accepted_ = std::move(is_accepted);
+    }
     void start() { tasks_.spawn(accept_all()); }
     /// Ends the current connections. done() waits for their end. Suspends.
     void stop() noexcept { tasks_.cancel(); }
@@ -42,6 +47,7 @@ private:
     io::io_multiplexer& loop_;
     io::listening_socket_handle listener_;
     answerer answer_;
+    std::function<bool(const io::socket_address&)> is_accepted_;  // none: all
     io::task_group tasks_;
     std::size_t connections_ = 0;
 };

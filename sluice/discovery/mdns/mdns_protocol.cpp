@@ -32,7 +32,11 @@ void mdns_protocol::set_links(std::span<const link> links, const std::vector<ip_
 void mdns_protocol::receive(time now) {
     mdns_responder::packets out;
     sockets_.receive([&](const arrived_datagram& arrived, bytes_view bytes) {
-        responder_.receive({.where = arrived.where, .from = arrived.from, .bytes = bytes}, now, out);
+        responder_.receive({.where = arrived.where,
+                            .from = arrived.from,
+                            .bytes = bytes,
+                            .is_to_group = arrived.is_to_group},
+                           now, out);
     });
     send(out);
 }

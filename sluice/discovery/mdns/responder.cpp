@@ -83,7 +83,7 @@ void mdns_responder::receive(const received_packet& packet, time now, packets& o
     if (not message) return;
     if ((message->flags & (dns_message::opcode_mask | dns_message::status_mask)) != 0) return;
     if ((message->flags & dns_message::is_response) == 0) return take_query(*on, *message, packet, now, out);
-    if (packet.from.port() == mdns_port) take_response(*on, *message, now);
+    if (packet.is_to_group and packet.from.port() == mdns_port) take_response(*on, *message, now, out);
 }
 
 bool mdns_responder::is_of_this_host(const dns_record& record) const {
@@ -95,15 +95,16 @@ bool mdns_responder::is_of_this_host(const dns_record& record) const {
     });
 }
 
-void mdns_responder::take_response(link_state& on, const dns_message& message, time now) {
+void mdns_responder::take_response(link_state& on, const dns_message& message, time now, packets& out) {
     for (const dns_record& record : message.answers)
-        if (not take_answer(on, record, true, now)) return;
+        if (not take_answer(on, record, true, now, out)) return;
     for (const dns_record& record : message.additionals)
-        if (not take_answer(on, record, false, now)) return;
+        if (not take_answer(on, record, false, now, out)) return;
 }
 
 // Returns false if the record was a conflict, which has changed the names or the phase.
-bool mdns_responder::take_answer(link_state& on, const dns_record& record, bool is_answer, time now) {
+bool mdns_responder::take_answer(link_state& on, const dns_record& record, bool is_answer, time now,
+                                 packets& out) {
     if (record.class_code != dns_class_in) return true;
     name_owner owner = name_owner::none;
     bool is_known = false;
@@ -128,7 +129,7 @@ bool mdns_responder::take_answer(link_state& on, const dns_record& record, bool 
                              record.type == dns_type::nsec or is_of_this_host(record);
     if (is_harmless) return true;
     if (on.now_in == phase::probing) {
-        rename(owner, now);
+        rename(owner, now, out);
         return false;
     }
     if (not has_type) return true;
@@ -165,12 +166,26 @@ void mdns_responder::compare_probes(link_state& on, const dns_message& message, 
     }
 }
 
-void mdns_responder::rename(name_owner which, time now) {
+// Withdraws the shared records of the old name that were announced. Its other records may be those
+// of the host that has the name now.
+void mdns_responder::rename(name_owner which, time now, packets& out) {
     ENSURE(which != name_owner::none, "a shared record has no conflicts");
     unsigned& number = which == name_owner::host ? host_number_ : instance_number_;
     ++number;
-    for (link_state& each : links_)
+    for (link_state& each : links_) {
+        const std::vector<owned_record> old = std::move(each.records);
         build_records(each);
+        if (not each.has_announced) continue;
+        std::vector<dns_record> gone;
+        for (const owned_record& own : old)
+            if (not own.is_unique() and std::ranges::none_of(each.records, [&](const owned_record& now_own) {
+                    return now_own.record.name == own.record.name and now_own.record.data == own.record.data;
+                }))
+                gone.push_back(own.record);
+        if (gone.empty()) continue;
+        withdraw(each, std::move(gone), out);
+        each.has_announced = false;
+    }
     probe_again(now);
 }
 

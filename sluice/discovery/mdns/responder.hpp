@@ -24,6 +24,7 @@ struct received_packet {
     link_key where{};
     io::socket_address from{};
     bytes_view bytes;
+    bool is_to_group = true;  // else to an address of this host
 };
 
 /// A datagram to send on a link; without a destination, to the multicast group.
@@ -43,7 +44,8 @@ struct outgoing_packet {
 /// Invariants:
 /// 1. A link answers only after it has sent all probes of the present names.
 /// 2. Every table has a bound: links, records, pending answers (one per record), own packets.
-/// 3. A packet from outside the link, or one that is malformed, changes nothing.
+/// 3. A packet from outside the link, or one that is malformed, changes nothing. A response changes
+///    nothing either unless it was sent to the group, which routers do not forward.
 ///
 /// Thread safety: none. Allocates: yes.
 class mdns_responder {
@@ -89,8 +91,9 @@ private:
     struct link_state {
         link where;
         phase now_in = phase::probing;
-        time next{};        // probe or announcement
-        unsigned sent = 0;  // of them
+        time next{};                 // probe or announcement
+        unsigned sent = 0;           // of them
+        bool has_announced = false;  // the present shared records
         std::vector<owned_record> records{};
         std::vector<std::optional<time>> last_multicast{};  // one per record
         std::vector<pending_answer> pending{};
@@ -118,14 +121,16 @@ private:
                       const std::vector<std::size_t>& records, time now, packets& out);
     void schedule(link_state& on, std::span<const std::size_t> records, const query& asked, time now);
 
-    void take_response(link_state& on, const dns_message& message, time now);
-    [[nodiscard]] bool take_answer(link_state& on, const dns_record& record, bool is_answer, time now);
-    void rename(name_owner which, time now);
+    void take_response(link_state& on, const dns_message& message, time now, packets& out);
+    [[nodiscard]] bool take_answer(link_state& on, const dns_record& record, bool is_answer, time now,
+                                   packets& out);
+    void rename(name_owner which, time now, packets& out);
     void probe_again(time now);
     [[nodiscard]] bool record_conflict(time now);
 
     void send_probe(link_state& on, packets& out);
     void announce(link_state& on, time now, packets& out);
+    void withdraw(link_state& on, std::vector<dns_record> records, packets& out);
     void answer_due(link_state& on, time now, packets& out);
     [[nodiscard]] bool may_reply(link_state& on, time now);
     void send(link_state& on, std::optional<io::socket_address> to, std::string bytes, packets& out);

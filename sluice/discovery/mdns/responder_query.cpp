@@ -60,12 +60,15 @@ void mdns_responder::take_query(link_state& on, const dns_message& message, cons
     }
     std::vector<std::size_t> to_all;
     std::vector<std::size_t> to_one;
+    // Computed once for each record: another question may ask for it again.
+    std::vector<std::optional<bool>> known(on.records.size());
     for (const dns_question& question : message.questions) {
         std::vector<std::size_t> found;
         find_answers(question, on.records, found);
         for (const std::size_t index : found) {
             const dns_record& own = on.records[index].record;
-            if (is_known(own, message.answers)) continue;
+            if (not known[index]) known[index] = is_known(own, message.answers);
+            if (*known[index]) continue;
             const auto last = on.last_multicast[index];
             const bool is_recent = last and now - *last < std::chrono::seconds(own.ttl_seconds) / 4;
             add_once(is_legacy or (question.wants_unicast and is_recent) ? to_one : to_all, index);

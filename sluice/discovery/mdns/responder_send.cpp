@@ -128,6 +128,7 @@ void mdns_responder::announce(link_state& on, time now, packets& out) {
         on.last_multicast[i] = now;
     }
     on.pending.clear();
+    on.has_announced = true;
     for (std::string& each : messages_of(all, {}))
         send(on, std::nullopt, std::move(each), out);
 }
@@ -185,16 +186,23 @@ void mdns_responder::advance(time now, packets& out) {
     }
 }
 
+// A goodbye (section 10.1).
+void mdns_responder::withdraw(link_state& on, std::vector<dns_record> records, packets& out) {
+    for (dns_record& each : records)
+        each.ttl_seconds = 0;
+    for (std::string& message : messages_of(records, {}))
+        send(on, std::nullopt, std::move(message), out);
+}
+
 void mdns_responder::stop(packets& out) {
     for (link_state& each : links_) {
-        if (each.now_in == phase::probing) continue;
+        const bool is_probing = each.now_in == phase::probing;
+        if (is_probing and not each.has_announced) continue;
         std::vector<dns_record> all;
-        for (const owned_record& own : each.records) {
-            all.push_back(own.record);
-            all.back().ttl_seconds = 0;
-        }
-        for (std::string& message : messages_of(all, {}))
-            send(each, std::nullopt, std::move(message), out);
+        for (const owned_record& own : each.records)
+            if (not is_probing or not own.is_unique())  // another host may have the names now
+                all.push_back(own.record);
+        withdraw(each, std::move(all), out);
     }
     links_.clear();
 }

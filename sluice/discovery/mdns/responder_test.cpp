@@ -30,11 +30,12 @@ protected:
     host() { responder.set_links({{link_with("192.168.1.5")}}, {bytes("192.168.1.5")}, now); }
 
     void receive(const dns_message& message, const io::socket_address& from = neighbour,
-                 link_key where = first_link) {
+                 link_key where = first_link, bool is_to_group = true) {
         const auto encoded = encode_dns_message(message, limits::dns_message_bytes_max);
         ASSERT_TRUE(encoded);
         const bytes_view view(reinterpret_cast<const std::byte*>(encoded->data()), encoded->size());
-        responder.receive({.where = where, .from = from, .bytes = view}, now, out);
+        responder.receive({.where = where, .from = from, .bytes = view, .is_to_group = is_to_group}, now,
+                          out);
     }
     // Runs all that is due within a time.
     void pass(clock_source::duration time) {
@@ -180,6 +181,41 @@ TEST_F(host, a_conflict_after_claiming_leads_to_probes_and_then_to_another_name)
     pass(300ms);
     receive(response("NAS.local", dns_type::a, "\xc0\xa8\1\x9"));
     EXPECT_EQ(responder.host_label(), "NAS-2");
+}
+
+TEST_F(host, an_announced_name_that_another_host_takes_is_withdrawn) {
+    establish();
+    const dns_message conflict =
+        response("NAS._smb._tcp.local", dns_type::srv, std::string(6, '\0') + name("other.local").wire());
+    receive(conflict);
+    receive(conflict);
+    const auto messages = sent();
+    ASSERT_EQ(messages.size(), 1U);
+    ASSERT_EQ(messages[0].answers.size(), 1U) << "others may have the rest";
+    EXPECT_EQ(messages[0].answers[0].name, name("_smb._tcp.local"));
+    EXPECT_EQ(messages[0].answers[0].data, name("NAS._smb._tcp.local").wire());
+    EXPECT_EQ(messages[0].answers[0].ttl_seconds, 0U);
+}
+
+TEST_F(host, a_stop_during_new_probes_withdraws_the_announced_shared_records) {
+    establish();
+    receive(response("NAS.local", dns_type::a, "\xc0\xa8\1\x9"));
+    ASSERT_FALSE(responder.is_established(first_link));
+    responder.stop(out);
+    const auto messages = sent();
+    ASSERT_EQ(messages.size(), 1U);
+    EXPECT_NE(find(messages[0].answers, "_smb._tcp.local", dns_type::ptr), nullptr);
+    EXPECT_EQ(find(messages[0].answers, "NAS.local", dns_type::a), nullptr);
+    for (const dns_record& each : messages[0].answers)
+        EXPECT_EQ(each.ttl_seconds, 0U);
+}
+
+TEST_F(host, a_response_that_was_not_sent_to_the_group_is_ignored) {
+    establish();
+    receive(response("NAS.local", dns_type::a, "\xc0\xa8\1\x9"), neighbour, first_link, false);
+    EXPECT_TRUE(responder.is_established(first_link));
+    receive(question("NAS.local", dns_type::a), resolver, first_link, false);
+    EXPECT_EQ(out.size(), 1U) << "a question may be";
 }
 
 TEST_F(host, many_conflicts_slow_down_the_probes) {

@@ -134,4 +134,15 @@ bool is_loopback(const io::socket_address& listening) noexcept {
     return listening == io::socket_address::loopback_v6(listening.port());
 }
 
+std::uint16_t advertised_port(std::span<const io::socket_address> listening) noexcept {
+    constexpr std::uint16_t usual_port = 445;
+    std::uint16_t first = 0;
+    for (const io::socket_address& each : listening) {
+        if (is_loopback(each)) continue;
+        if (each.port() == usual_port) return usual_port;
+        if (first == 0) first = each.port();
+    }
+    return first;
+}
+
 }  // namespace sluice::discovery

@@ -37,4 +37,8 @@ struct chosen_links {
 /// Returns whether a listener is for this host only, so that there is nothing to advertise.
 [[nodiscard]] bool is_loopback(const io::socket_address& listening) noexcept;
 
+/// Returns the port to advertise: that of a listener that is not for this host only, 445 if one of
+/// them has it. 0 if there is none.
+[[nodiscard]] std::uint16_t advertised_port(std::span<const io::socket_address> listening) noexcept;
+
 }  // namespace sluice::discovery

@@ -60,6 +60,16 @@ TEST(discovery_links, only_addresses_that_the_server_listens_on_are_advertised) 
     EXPECT_TRUE(choose(one, {io::socket_address::loopback_v4(445)}).links.empty());
 }
 
+TEST(discovery_links, the_advertised_port_is_one_that_other_hosts_can_use) {
+    const auto local = io::socket_address::loopback_v4(445);
+    const auto lan = io::socket_address::ip("192.168.2.5", 1445).value();
+    const auto usual = io::socket_address::ip("192.168.2.5", 445).value();
+    using listeners = std::vector<io::socket_address>;
+    EXPECT_EQ(advertised_port(listeners{local, lan}), 1445);
+    EXPECT_EQ(advertised_port(listeners{lan, usual}), 445);
+    EXPECT_EQ(advertised_port(listeners{local}), 0);
+}
+
 TEST(discovery_links, unusable_interfaces_are_not_used) {
     auto one = interface({address("192.168.1.5", 24)});
     one.is_usable = false;

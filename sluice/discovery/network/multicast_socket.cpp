@@ -23,20 +23,32 @@ union control_room {
     cmsghdr aligned;
 };
 
-[[nodiscard]] unsigned interface_of(msghdr& message) noexcept {
+struct arrival {
+    unsigned interface = 0;
+    bool is_to_group = false;
+};
+
+[[nodiscard]] arrival arrival_of(msghdr& message, const io::socket_address& group) noexcept {
     for (cmsghdr* each = CMSG_FIRSTHDR(&message); each != nullptr; each = CMSG_NXTHDR(&message, each)) {
         if (each->cmsg_level == IPPROTO_IP and each->cmsg_type == IP_PKTINFO) {
             in_pktinfo info{};
             std::memcpy(&info, CMSG_DATA(each), sizeof info);
-            return static_cast<unsigned>(info.ipi_ifindex);
+            sockaddr_in wanted{};
+            std::memcpy(&wanted, group.data(), sizeof wanted);
+            return {.interface = static_cast<unsigned>(info.ipi_ifindex),
+                    .is_to_group = info.ipi_addr.s_addr == wanted.sin_addr.s_addr};
         }
         if (each->cmsg_level == IPPROTO_IPV6 and each->cmsg_type == IPV6_PKTINFO) {
             in6_pktinfo info{};
             std::memcpy(&info, CMSG_DATA(each), sizeof info);
-            return info.ipi6_ifindex;
+            sockaddr_in6 wanted{};
+            std::memcpy(&wanted, group.data(), sizeof wanted);
+            return {
+                .interface = info.ipi6_ifindex,
+                .is_to_group = std::memcmp(&info.ipi6_addr, &wanted.sin6_addr, sizeof wanted.sin6_addr) == 0};
         }
     }
-    return 0;
+    return {};
 }
 
 }  // namespace
@@ -117,7 +129,9 @@ std::optional<arrived_datagram> multicast_socket::receive(std::span<std::byte> i
     arrived.from.resize(message.msg_namelen);
     arrived.bytes = static_cast<std::size_t>(got);
     arrived.is_truncated = (message.msg_flags & MSG_TRUNC) != 0;
-    arrived.where = {.interface = interface_of(message), .is_v6 = is_v6()};
+    const arrival how = arrival_of(message, group_);
+    arrived.where = {.interface = how.interface, .is_v6 = is_v6()};
+    arrived.is_to_group = how.is_to_group;
     ENSURE(arrived.bytes <= into.size());
     return arrived;
 }

@@ -17,6 +17,7 @@ struct arrived_datagram {
     io::socket_address from;
     std::size_t bytes = 0;
     bool is_truncated = false;
+    bool is_to_group = false;  // else to an address of this host
 };
 
 /// A UDP socket that belongs to one multicast group on chosen interfaces. Other programs may use

@@ -1,7 +1,7 @@
 #include <expat.h>
 
 #include <algorithm>
-#include <initializer_list>
+#include <array>
 #include <map>
 #include <memory>
 #include <vector>
@@ -24,8 +24,31 @@ struct parser_deleter {
 };
 using owned_parser = std::unique_ptr<XML_ParserStruct, parser_deleter>;
 
-// Collects the texts of a request. Elements are identified by their whole path, so a name in
-// another place has no meaning.
+// The texts that a request may have.
+enum class wanted_text : std::uint8_t { message_id, action, types, scopes, endpoint, none };
+
+// Elements are identified by their whole path, so a name in another place has no meaning. The index
+// of a path is its wanted_text.
+[[nodiscard]] const std::array<std::string, 5>& wanted_paths() {
+    static const std::array<std::string, 5> paths = [] {
+        const auto path_of = [](auto... parts) {
+            std::string path;
+            (path.append(parts), ...);
+            return path;
+        };
+        const std::string head = path_of(soap, "Envelope/", soap, "Header/", addressing);
+        const std::string body = path_of(soap, "Envelope/", soap, "Body/", discovery_namespace);
+        const std::string endpoint =
+            path_of(body, "Resolve/", addressing, "EndpointReference/", addressing, "Address/");
+        return std::array{head + "MessageID/", head + "Action/",
+                          path_of(body, "Probe/", discovery_namespace, "Types/"),
+                          path_of(body, "Probe/", discovery_namespace, "Scopes/"), endpoint};
+    }();
+    return paths;
+}
+
+// Collects the texts of a request. Expat may call the handlers after it was told to stop, so each
+// of them tests whether the request is refused.
 class collector {
 public:
     explicit collector(XML_Parser parser) : parser_(parser) {
@@ -43,8 +66,8 @@ public:
     }
 
     [[nodiscard]] std::optional<wsd_request> request() const {
-        wsd_request made{.message_id = text_of("MessageID", addressing)};
-        const std::string action = text_of("Action", addressing);
+        wsd_request made{.message_id = text_of(wanted_text::message_id)};
+        const std::string action = text_of(wanted_text::action);
         if (action == "http://schemas.xmlsoap.org/ws/2005/04/discovery/Probe")
             made.action = wsd_action::probe;
         else if (action == "http://schemas.xmlsoap.org/ws/2005/04/discovery/Resolve")
@@ -55,15 +78,17 @@ public:
             return std::nullopt;
         if (is_refused_ or made.message_id.empty()) return std::nullopt;
         made.matches_types = matches_;
-        made.has_scopes = not body_text_of({"Probe", "Scopes"}).empty();
-        const auto found =
-            texts_.find(body() + std::string(discovery_namespace) + "Resolve/" + std::string(addressing) +
-                        "EndpointReference/" + std::string(addressing) + "Address/");
-        if (found != texts_.end()) made.endpoint = trimmed(found->second);
+        made.has_scopes = not text_of(wanted_text::scopes).empty();
+        made.endpoint = text_of(wanted_text::endpoint);
         return made;
     }
 
 private:
+    struct level {
+        std::size_t parent_length = 0;  // the path before this element
+        wanted_text text = wanted_text::none;
+    };
+
     static collector& of(void* self) noexcept { return *static_cast<collector*>(self); }
 
     void refuse() noexcept {
@@ -71,6 +96,7 @@ private:
         (void)XML_StopParser(parser_, XML_FALSE);
     }
     void declare(const char* prefix, const char* uri) {
+        if (is_refused_) return;
         if (prefixes_.size() == limits::xml_prefixes_max) return refuse();
         const std::string_view name = prefix != nullptr ? prefix : "";
         const std::string_view value = uri != nullptr ? uri : "";
@@ -79,49 +105,39 @@ private:
         prefixes_.insert_or_assign(std::string(name), std::string(value));
     }
     void begin(std::string_view name) {
-        if (lengths_.size() == limits::xml_depth_max or name.size() > limits::xml_text_bytes_max)
+        if (is_refused_) return;
+        if (levels_.size() == limits::xml_depth_max or ++elements_ > limits::xml_elements_max or
+            name.size() >= limits::xml_path_bytes_max - path_.size())
             return refuse();
-        lengths_.push_back(path_.size());
+        level entered{.parent_length = path_.size()};
         path_.append(name).append("/");
+        const auto known = std::ranges::find(wanted_paths(), path_);
+        entered.text = static_cast<wanted_text>(known - wanted_paths().begin());
+        levels_.push_back(entered);
     }
     void end() {
-        ENSURE(not lengths_.empty(), "elements are nested");
-        if (path_ == body() + std::string(discovery_namespace) + "Probe/" + std::string(discovery_namespace) +
-                         "Types/")
-            matches_ = matches_types(texts_[path_]);  // while the prefixes are declared
-        path_.resize(lengths_.back());
-        lengths_.pop_back();
+        if (is_refused_) return;
+        ENSURE(not levels_.empty(), "elements are nested");
+        if (levels_.back().text == wanted_text::types)
+            matches_ = matches_types(text_of(wanted_text::types));  // the prefixes are declared now
+        path_.resize(levels_.back().parent_length);
+        levels_.pop_back();
     }
     void add(std::string_view text) {
-        const bool is_wanted = path_.contains("|MessageID/") or path_.contains("|Action/") or
-                               path_.contains("|Address/") or path_.contains("|Types/") or
-                               path_.contains("|Scopes/");
-        if (not is_wanted) return;
-        std::string& into = texts_[path_];
+        if (is_refused_ or levels_.empty() or levels_.back().text == wanted_text::none) return;
+        std::string& into = texts_[static_cast<std::size_t>(levels_.back().text)];
         if (text.size() > limits::xml_text_bytes_max - into.size()) return refuse();
         into += text;
     }
 
-    [[nodiscard]] static std::string body() {
-        return std::string(soap) + "Envelope/" + std::string(soap) + "Body/";
-    }
     [[nodiscard]] static std::string trimmed(std::string_view text) {
         constexpr std::string_view spaces = " \t\r\n";
         const std::size_t first = text.find_first_not_of(spaces);
         if (first == std::string_view::npos) return {};
         return std::string(text.substr(first, text.find_last_not_of(spaces) - first + 1));
     }
-    [[nodiscard]] std::string text_of(std::string_view name, std::string_view where) const {
-        const auto found = texts_.find(std::string(soap) + "Envelope/" + std::string(soap) + "Header/" +
-                                       std::string(where) + std::string(name) + "/");
-        return found == texts_.end() ? std::string() : trimmed(found->second);
-    }
-    [[nodiscard]] std::string body_text_of(std::initializer_list<std::string_view> names) const {
-        std::string path = body();
-        for (const std::string_view each : names)
-            path.append(discovery_namespace).append(each).append("/");
-        const auto found = texts_.find(path);
-        return found == texts_.end() ? std::string() : trimmed(found->second);
+    [[nodiscard]] std::string text_of(wanted_text which) const {
+        return trimmed(texts_[static_cast<std::size_t>(which)]);
     }
     // Returns whether each of the qualified names is a type of ours.
     [[nodiscard]] bool matches_types(std::string_view types) const {
@@ -145,8 +161,9 @@ private:
 
     XML_Parser parser_;
     std::string path_;  // names with namespaces, each with a slash
-    std::vector<std::size_t> lengths_;
-    std::map<std::string, std::string> texts_;     // by path
+    std::vector<level> levels_;
+    std::size_t elements_ = 0;
+    std::array<std::string, 5> texts_;             // by wanted_text
     std::map<std::string, std::string> prefixes_;  // the latest declaration of each
     bool matches_ = true;
     bool is_refused_ = false;

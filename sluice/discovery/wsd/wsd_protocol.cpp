@@ -47,6 +47,8 @@ void wsd_protocol::start(io::io_multiplexer& loop) {
     if (not listener_.set_multiplexer(&loop)) return;  // found, but without a description
     connections_.emplace(loop, std::move(listener_),
                          [this](io::socket_handle& socket) { return answer(socket); });
+    connections_->accept_only(
+        [this](const io::socket_address& peer) { return responder_.is_near(peer.ip_bytes()); });
     connections_->start();
 }
 
@@ -57,7 +59,11 @@ void wsd_protocol::set_links(std::span<const link> links, const std::vector<ip_b
 
 void wsd_protocol::receive(time now) {
     sockets_.receive([&](const arrived_datagram& arrived, bytes_view bytes) {
-        responder_.receive({.where = arrived.where, .from = arrived.from, .bytes = bytes}, now);
+        responder_.receive({.where = arrived.where,
+                            .from = arrived.from,
+                            .bytes = bytes,
+                            .is_to_group = arrived.is_to_group},
+                           now);
     });
 }
 
@@ -98,7 +104,7 @@ io::task<void> wsd_protocol::answer(io::socket_handle& socket) {
         co_return;
     }
     const std::string_view content = std::string_view(read).substr(asked.header_bytes, asked.content_bytes);
-    const auto description = responder_.describe(content, peer->ip_bytes());
+    const auto description = responder_.describe(content, peer->ip_bytes(), clock_.steady_now());
     const std::string text = description ? response("200 OK", *description) : response("400 Bad Request", "");
     (void)co_await http::co_write_all(socket, text);
 }

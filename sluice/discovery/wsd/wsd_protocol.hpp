@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "sluice/base/clock.hpp"
 #include "sluice/discovery/http/request_listener.hpp"
 #include "sluice/discovery/network/protocol.hpp"
 #include "sluice/discovery/network/socket_pair.hpp"
@@ -10,7 +11,8 @@
 
 namespace sluice::discovery {
 
-/// WS-Discovery with its sockets, and the description of the server over HTTP (port 5357).
+/// WS-Discovery with its sockets, and the description of the server over HTTP (port 5357). The port
+/// accepts connections on all interfaces: those from hosts outside all links are closed unread.
 class wsd_protocol final : public discovery_protocol {
 public:
     /// `random` outlives the object. Errors: those of socket_pair::open, and of
@@ -36,6 +38,7 @@ private:
     void send(const wsd_responder::packets& out);
     [[nodiscard]] io::task<void> answer(io::socket_handle& socket);
 
+    system_clock_source clock_;
     wsd_responder responder_;
     socket_pair sockets_;
     io::listening_socket_handle listener_;  // until start()

@@ -98,7 +98,7 @@ void wsd_responder::set_links(std::span<const link> links, time now) {
             std::ranges::find(links_, each.key, [](const link_state& state) { return state.where.key; });
         if (known == links_.end()) {
             if (links_.size() == limits::links_max) continue;
-            links_.push_back({.where = each, .pending = {}, .budget_since = now});
+            links_.push_back({.where = each, .pending = {}});
             announce(links_.back(), now);
         } else if (known->where != each) {
             const bool has_other_url = url_on(known->where) != url_on(each);
@@ -118,19 +118,13 @@ bool wsd_responder::is_repeated(std::string_view message_id) {
 }
 
 void wsd_responder::receive(const received_packet& packet, time now) {
+    if (not packet.is_to_group) return;
     const auto on =
         std::ranges::find(links_, packet.where, [](const link_state& state) { return state.where.key; });
     if (on == links_.end() or packet.from.port() == 0 or not is_on_link(on->where, packet.from.ip_bytes()))
         return;
     if (on->pending.size() == limits::wsd_pending_replies_max) return;
-    // Limits replies to forged addresses; before the parser, so that it also limits its work.
-    constexpr auto interval =
-        std::chrono::nanoseconds(std::chrono::seconds(1)) / limits::unicast_replies_per_second;
-    if (const auto earned = static_cast<std::uint64_t>((now - on->budget_since) / interval); earned != 0) {
-        on->budget = static_cast<unsigned>(
-            std::min<std::uint64_t>(limits::unicast_replies_burst, on->budget + earned));
-        on->budget_since = now;
-    }
+    if (not on->parses.take(now)) return;
     const auto request =
         parse_wsd_request({reinterpret_cast<const char*>(packet.bytes.data()), packet.bytes.size()});
     if (not request or request->action == wsd_action::get) return;
@@ -138,16 +132,20 @@ void wsd_responder::receive(const received_packet& packet, time now) {
                                ? request->matches_types and not request->has_scopes
                                : request->endpoint == facts_.endpoint;
     const std::string url = url_on(on->where);
-    if (not is_for_us or url.empty() or is_repeated(request->message_id) or on->budget == 0) return;
-    --on->budget;
+    if (not is_for_us or url.empty()) return;
+    // The addresses may be forged. A message without a reply is not a known one: its copy, or its
+    // repetition, may get the reply.
+    if (not on->replies.has_any(now) or is_repeated(request->message_id) or not on->replies.take(now)) return;
     const time due = request->action == wsd_action::probe ? random_delay(now) : now;
     push(*on, due, packet.from, wsd_match(facts_, next_envelope(request->message_id), request->action, url));
 }
 
-std::optional<std::string> wsd_responder::describe(std::string_view xml, const ip_bytes& from) {
-    const bool is_near =
-        std::ranges::any_of(links_, [&](const link_state& each) { return is_on_link(each.where, from); });
-    if (not is_near) return std::nullopt;
+bool wsd_responder::is_near(const ip_bytes& host) const noexcept {
+    return std::ranges::any_of(links_, [&](const link_state& each) { return is_on_link(each.where, host); });
+}
+
+std::optional<std::string> wsd_responder::describe(std::string_view xml, const ip_bytes& from, time now) {
+    if (not is_near(from) or not descriptions_.take(now)) return std::nullopt;
     const auto request = parse_wsd_request(xml);
     if (not request or request->action != wsd_action::get) return std::nullopt;
     return wsd_description(facts_, next_envelope(request->message_id));

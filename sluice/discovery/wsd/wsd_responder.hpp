@@ -9,6 +9,7 @@
 #include "sluice/base/random.hpp"
 #include "sluice/discovery/limits.hpp"
 #include "sluice/discovery/mdns/responder.hpp"
+#include "sluice/discovery/network/rate_budget.hpp"
 #include "sluice/discovery/wsd/wsd_message.hpp"
 
 namespace sluice::discovery {
@@ -17,8 +18,8 @@ inline constexpr std::uint16_t wsd_port = 3702;
 inline constexpr std::uint16_t wsd_http_port = 5357;  // the port that Windows expects
 
 /// The target service of WS-Discovery: announces the server with Hello and Bye, and answers Probe
-/// and Resolve. Deterministic, as mdns_responder. Messages that are not for us, repeated, or from
-/// outside the link get no answer. Thread safety: none. Allocates: yes.
+/// and Resolve. Deterministic, as mdns_responder. Messages that are not for us, repeated, not sent
+/// to the group, or from outside the link get no answer. Thread safety: none. Allocates: yes.
 class wsd_responder {
 public:
     using time = clock_source::steady_time;
@@ -37,9 +38,12 @@ public:
     /// Sends Bye and forgets the links.
     void stop(packets& out);
 
-    /// Returns the reply to a request over HTTP; std::nullopt if it is not Get. `from` is the peer:
-    /// hosts outside all links get none.
-    [[nodiscard]] std::optional<std::string> describe(std::string_view xml, const ip_bytes& from);
+    /// Returns whether a host is on one of the links. Others get no answer.
+    [[nodiscard]] bool is_near(const ip_bytes& host) const noexcept;
+
+    /// Returns the reply to a request over HTTP; std::nullopt if it is not Get, if the peer `from`
+    /// is not near, or if there were too many requests.
+    [[nodiscard]] std::optional<std::string> describe(std::string_view xml, const ip_bytes& from, time now);
 
     /// Returns the path of the description, after the host of its URL.
     [[nodiscard]] std::string path() const;
@@ -53,8 +57,8 @@ private:
     struct link_state {
         link where;
         std::vector<pending_packet> pending;
-        unsigned budget = limits::unicast_replies_burst;
-        time budget_since{};
+        rate_budget parses{limits::wsd_parses_burst, limits::wsd_parses_per_second};
+        rate_budget replies{limits::unicast_replies_burst, limits::unicast_replies_per_second};
     };
 
     [[nodiscard]] wsd_envelope next_envelope(std::string relates_to = {});
@@ -67,6 +71,7 @@ private:
     wsd_facts facts_;
     random_source& random_;
     std::vector<link_state> links_;
+    rate_budget descriptions_{limits::wsd_descriptions_burst, limits::wsd_descriptions_per_second};
     std::uint64_t number_ = 0;
     std::array<std::uint64_t, limits::wsd_known_messages> known_{};  // hashes of message IDs
     std::size_t known_next_ = 0;

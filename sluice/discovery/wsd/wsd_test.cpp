@@ -61,6 +61,35 @@ TEST(wsd_request, document_types_deep_nesting_and_long_texts_are_rejected) {
     EXPECT_FALSE(parse_wsd_request(""));
 }
 
+// Expat reports the end of an empty element although its begin was refused.
+TEST(wsd_request, elements_with_long_names_are_rejected) {
+    const std::string name(limits::xml_path_bytes_max, 'a');
+    EXPECT_FALSE(parse_wsd_request("<" + name + "/>"));
+    EXPECT_FALSE(parse_wsd_request("<" + std::string(1100, 'a') + "/>"));
+    EXPECT_FALSE(parse_wsd_request("<a><" + name + "></" + name + "></a>"));
+    EXPECT_FALSE(parse_wsd_request(replaced(probe_text, "<wsd:Types>", "<" + name + "/><wsd:Types>")));
+    EXPECT_FALSE(parse_wsd_request("<" + name + " xmlns='a' xmlns:b='c'/>"));
+    EXPECT_FALSE(parse_wsd_request("<a xmlns:b='" + std::string(1100, 'c') + "'/>"));
+}
+
+TEST(wsd_request, many_elements_are_rejected) {
+    const auto with = [](std::size_t count) {
+        std::string elements;
+        for (std::size_t i = 0; i != count; ++i)
+            elements += "<a/>";
+        return replaced(probe_text, "<wsd:Types>", elements + "<wsd:Types>");
+    };
+    EXPECT_TRUE(parse_wsd_request(with(100)));
+    EXPECT_FALSE(parse_wsd_request(with(limits::xml_elements_max)));
+}
+
+TEST(wsd_request, a_text_in_another_place_has_no_meaning) {
+    const auto request = parse_wsd_request(
+        replaced(probe_text, "<wsd:Types>", "<wsa:MessageID>urn:uuid:2</wsa:MessageID><wsd:Types>"));
+    ASSERT_TRUE(request);
+    EXPECT_EQ(request->message_id, "urn:uuid:1");
+}
+
 class wsd_host : public testing::Test {
 protected:
     static link the_link() {
@@ -69,10 +98,11 @@ protected:
                 .advertised = {{.address = own, .prefix_bits = 120}},
                 .all = {{.address = own, .prefix_bits = 120}}};
     }
-    void receive(std::string_view text, std::string_view from = "192.168.1.9") {
+    void receive(std::string_view text, std::string_view from = "192.168.1.9", bool is_to_group = true) {
         responder.receive({.where = {.interface = 2},
                            .from = io::socket_address::ip(from, 40'000).value(),
-                           .bytes = {reinterpret_cast<const std::byte*>(text.data()), text.size()}},
+                           .bytes = {reinterpret_cast<const std::byte*>(text.data()), text.size()},
+                           .is_to_group = is_to_group},
                           now);
     }
     void pass(clock_source::duration time) {
@@ -126,6 +156,14 @@ TEST_F(wsd_host, probes_for_others_or_from_outside_get_no_answer) {
     EXPECT_TRUE(out.empty());
 }
 
+TEST_F(wsd_host, messages_that_were_not_sent_to_the_group_get_no_answer) {
+    begin();
+    out.clear();
+    receive(probe_text, "192.168.1.9", false);
+    pass(1s);
+    EXPECT_TRUE(out.empty());
+}
+
 TEST_F(wsd_host, a_resolve_of_the_own_endpoint_is_answered_at_once) {
     begin();
     out.clear();
@@ -151,16 +189,61 @@ TEST_F(wsd_host, replies_are_limited) {
     EXPECT_EQ(out.size(), limits::unicast_replies_burst);
 }
 
+TEST_F(wsd_host, a_message_that_got_no_reply_for_its_rate_gets_one_when_it_is_repeated) {
+    begin();
+    out.clear();
+    for (unsigned i = 0; i != limits::unicast_replies_burst; ++i)
+        receive(replaced(probe_text, "urn:uuid:1", "urn:uuid:" + std::to_string(i)));
+    const std::string late = replaced(probe_text, "urn:uuid:1", "urn:uuid:late");
+    receive(late);
+    pass(1s);
+    EXPECT_EQ(out.size(), limits::unicast_replies_burst);
+    out.clear();
+    receive(late);
+    pass(1s);
+    EXPECT_EQ(out.size(), 1U);
+}
+
+TEST_F(wsd_host, messages_are_parsed_at_a_limited_rate) {
+    begin();
+    out.clear();
+    for (unsigned i = 0; i != limits::wsd_parses_burst; ++i)
+        receive("<a/>");
+    receive(probe_text);
+    pass(1s);
+    EXPECT_TRUE(out.empty());
+    receive(probe_text);
+    pass(1s);
+    EXPECT_EQ(out.size(), 1U);
+}
+
+TEST_F(wsd_host, descriptions_are_limited) {
+    begin();
+    const auto near = io::socket_address::ip("192.168.1.9", 0).value().ip_bytes();
+    for (unsigned i = 0; i != limits::wsd_descriptions_burst; ++i)
+        EXPECT_TRUE(responder.describe(get_text(), near, now));
+    EXPECT_FALSE(responder.describe(get_text(), near, now));
+    EXPECT_TRUE(responder.describe(get_text(), near, now + 1s));
+}
+
+TEST_F(wsd_host, only_hosts_on_a_link_are_near) {
+    const auto near = io::socket_address::ip("192.168.1.9", 0).value().ip_bytes();
+    EXPECT_FALSE(responder.is_near(near)) << "without links";
+    begin();
+    EXPECT_TRUE(responder.is_near(near));
+    EXPECT_FALSE(responder.is_near(io::socket_address::ip("192.168.2.9", 0).value().ip_bytes()));
+}
+
 TEST_F(wsd_host, the_description_names_the_computer_and_escapes_texts_of_the_request) {
     begin();
     const auto near = io::socket_address::ip("192.168.1.9", 0).value().ip_bytes();
     const auto far = io::socket_address::ip("192.168.2.9", 0).value().ip_bytes();
-    const auto text = responder.describe(replaced(get_text(), "urn:uuid:1", "&lt;a&gt;"), near);
+    const auto text = responder.describe(replaced(get_text(), "urn:uuid:1", "&lt;a&gt;"), near, now);
     ASSERT_TRUE(text);
     EXPECT_TRUE(text->contains("<pub:Computer>NAS/Workgroup:WORKGROUP</pub:Computer>"));
     EXPECT_TRUE(text->contains("<wsa:RelatesTo>&lt;a&gt;</wsa:RelatesTo>"));
-    EXPECT_FALSE(responder.describe(get_text(), far));
-    EXPECT_FALSE(responder.describe(probe_text, near));
+    EXPECT_FALSE(responder.describe(get_text(), far, now));
+    EXPECT_FALSE(responder.describe(probe_text, near, now));
 }
 
 }  // namespace

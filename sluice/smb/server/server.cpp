@@ -1,6 +1,8 @@
 #include "sluice/smb/server/server.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 
 #include "sluice/io/stream/socket_sender.hpp"
 #include "sluice/io/task/sync_wait.hpp"
@@ -344,11 +346,14 @@ namespace {
 io::task<void> smb_server::announce_stop() noexcept {
     ENSURE(context_.loop().is_owner(), "a stop is announced on the first loop");
     if (std::exchange(has_announced_stop_, true) or announce_end_of_sessions(context_) == 0) co_return;
+    // Loops that have not run the notifications posted to them. Not awaited: a loop may be stuck.
+    const auto unfinished = std::make_shared<std::atomic<std::size_t>>(context_.loops().size());
     for (const auto& each : context_.loops())
-        co_await io::uncancelled(run_posted_items(*each, context_.loop()));
+        // release: publishes the unsent bytes of the notifications, which the loop ran first.
+        each->do_here([unfinished]() noexcept { unfinished->fetch_sub(1, std::memory_order_release); });
     for (auto waited = std::chrono::nanoseconds::zero(); waited < limits::stop_notice_max;
          waited += limits::stop_notice_check_period) {
-        bool has_unsent = false;
+        bool has_unsent = unfinished->load(std::memory_order_acquire) != 0;  // pairs with it
         (void)context_.connections.read_each(
             [&has_unsent](const connection& one) { has_unsent = has_unsent or one.has_unsent(); });
         if (not has_unsent) co_return;

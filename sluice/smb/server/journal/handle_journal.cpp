@@ -110,13 +110,17 @@ std::uint32_t journal_version() noexcept {
     return format::version;
 }
 
-std::optional<std::uint32_t> later_version_in(const journal_storage& storage) noexcept {
-    const auto header = storage.bytes().take<format::header>();
+std::optional<std::uint32_t> later_version_in(bytes_view journal) noexcept {
+    const auto header = journal.take<format::header>();
     // All versions have the header up to its checksum, so damage is not taken for a version.
     if (not header or header->magic != format::magic or header->checksum.value() != checksum_of(*header))
         return std::nullopt;
     const std::uint32_t found = header->version.value();
     return found > format::version ? std::optional(found) : std::nullopt;
+}
+
+std::optional<std::uint32_t> later_version_in(const journal_storage& storage) noexcept {
+    return later_version_in(bytes_view(storage.bytes()));
 }
 
 result<void> handle_journal::prepare(const journal_identity& identity) noexcept {

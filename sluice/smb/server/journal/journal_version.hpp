@@ -14,5 +14,6 @@ namespace sluice::smb::server {
 /// later than ours, or there is no journal. handle_journal::open refuses such a journal with
 /// ENOTSUP, and leaves it as it is.
 [[nodiscard]] std::optional<std::uint32_t> later_version_in(const journal_storage& storage) noexcept;
+[[nodiscard]] std::optional<std::uint32_t> later_version_in(bytes_view journal) noexcept;
 
 }  // namespace sluice::smb::server
