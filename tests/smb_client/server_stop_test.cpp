@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <span>
 #include <utility>
@@ -30,6 +31,12 @@ constexpr std::size_t flags_offset = 16;
     return header and header->command == smb::wire::command::server_to_client_notification;
 }
 
+// In simulated time. The timers of a connection never end.
+[[nodiscard]] io::task<void> a_second(io::io_multiplexer& loop) {
+    const deadline until(std::chrono::seconds(1));
+    (void)co_await io::co_sleep(loop, until);
+}
+
 // A client that a relay, which may change the notification, separates from the server.
 struct stopped_client {
     explicit stopped_client(rig& in, connection_options options = {}, relay::editor edit = {})
@@ -42,7 +49,7 @@ struct stopped_client {
           client(in, std::move(options), between.take_clients_end()) {
         EXPECT_FALSE(client.error) << client.error->message();
         in.wait_for(in.server->announce_stop());
-        in.run();
+        in.wait_for(a_second(*in.loop));
     }
 
     // Returns the error of the next request; std::nullopt if it is answered.
@@ -68,17 +75,19 @@ TEST(a_server_that_stops, notifies_a_signing_client_that_its_session_is_closed) 
     EXPECT_NE(header->session_id, 0U);
     EXPECT_EQ(header->flags, header_flags::response | header_flags::signed_message);
     EXPECT_TRUE(smb::wire::decode_server_notification(*smb::wire::message_view::of(one.notification)));
-    ASSERT_TRUE(one.failure());
-    EXPECT_STREQ(one.failure()->step(), "session closed by the server");
-    EXPECT_TRUE(one.failure()->is_of_connection());
+    const auto failure = one.failure();
+    ASSERT_TRUE(failure);
+    EXPECT_STREQ(failure->step(), "session closed by the server");
+    EXPECT_TRUE(failure->is_of_connection());
 }
 
 TEST(a_server_that_stops, encrypts_the_notification_if_the_session_requires_it) {
     rig world([](server_configuration& with) { with.encryption = protection::required; });
     stopped_client one(world);
     EXPECT_TRUE(one.notification.empty()) << "the relay sees no plain notification";
-    ASSERT_TRUE(one.failure());
-    EXPECT_STREQ(one.failure()->step(), "session closed by the server");
+    const auto failure = one.failure();
+    ASSERT_TRUE(failure);
+    EXPECT_STREQ(failure->step(), "session closed by the server");
 }
 
 TEST(a_server_that_stops, notifies_no_client_of_an_earlier_dialect) {
@@ -94,7 +103,7 @@ TEST(a_server_that_stops, notifies_no_client_without_the_capability) {
         smb_simulation::compliant_client client(world, {smb::wire::signing_algorithm::aes_cmac});
         EXPECT_EQ(client.log_on("u", "p"), smb::wire::nt_status::success);
         world.wait_for(world.server->announce_stop());
-        world.run();
+        world.wait_for(a_second(*world.loop));
         EXPECT_TRUE(std::ranges::find(client.arrivals(), ~std::uint64_t{0}) == client.arrivals().end());
     }
 }
@@ -108,8 +117,9 @@ TEST(a_server_that_stops, announces_it_once) {
 TEST(a_client, breaks_the_connection_if_a_notification_has_a_wrong_signature) {
     rig world;
     stopped_client one(world, {}, [](std::vector<std::byte>& messages) { messages.back() ^= std::byte{1}; });
-    ASSERT_TRUE(one.failure());
-    EXPECT_STREQ(one.failure()->rule(), "a notification with an invalid signature");
+    const auto failure = one.failure();
+    ASSERT_TRUE(failure);
+    EXPECT_STREQ(failure->rule(), "a notification with an invalid signature");
 }
 
 TEST(a_client, ignores_an_unsigned_notification_of_a_session_with_keys) {
