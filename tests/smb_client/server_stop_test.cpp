@@ -5,16 +5,19 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <semaphore>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/smb/wire/message/echo.hpp"
 #include "sluice/smb/wire/message/frame.hpp"
 #include "sluice/smb/wire/message/server_notification.hpp"
 #include "tests/smb_client/relay.hpp"
 #include "tests/smb_client/rig.hpp"
 #include "tests/smb_simulation/clients/compliant_client.hpp"
+#include "tests/smb_simulation/world/server_on_loops.hpp"
 
 namespace sluice::smb_client_testing {
 namespace {
@@ -112,6 +115,29 @@ TEST(a_server_that_stops, announces_it_once) {
     rig world;
     stopped_client one(world);
     world.wait_for(world.server->announce_stop());  // a second nonce ends the process
+}
+
+TEST(a_server_that_stops, does_not_wait_for_a_stuck_loop_to_notify_its_clients) {
+    std::binary_semaphore until(0);
+    smb_simulation::server_on_loops served(2, smb_simulation::in_memory);
+    const io::socket_handle on_first = served.connect(1);
+    io::socket_handle on_second = served.connect(1);
+    served.serve({[&] {
+        const auto loop = io::make_epoll_multiplexer(0).value();
+        system_random secrets;
+        EXPECT_TRUE(on_second.set_multiplexer(loop.get()));
+        auto opened = io::sync_wait(
+            *loop, smb::client::connection::open({*loop, secrets, served.clock()}, std::move(on_second),
+                                                 {.server_name = "server"}));
+        ASSERT_TRUE(opened);
+        const auto connection = opened->release();
+        auto logged_on = io::sync_wait(*loop, smb::client::session::log_on(*connection, rig::who()));
+        EXPECT_TRUE(logged_on);
+        served.hold_up(1, until);
+        EXPECT_TRUE(served.announce_stop()) << "the loop is stuck";
+        until.release();
+        io::sync_wait(*loop, connection->close());
+    }});
 }
 
 TEST(a_client, breaks_the_connection_if_a_notification_has_a_wrong_signature) {
