@@ -53,6 +53,17 @@ TEST(doctor_name, hosts_file_is_read_as_the_system_does) {
     EXPECT_TRUE(hosts_entries(hosts, "nas2").empty());
 }
 
+TEST(doctor_name, remedy_for_a_slow_lookup_is_a_line_of_etc_hosts) {
+    const auto line_for = [](const char* address) {
+        const resolution slow{.addresses = {io::socket_address::ip(address, 445).value()},
+                              .took = milliseconds(2500)};
+        return judge_resolution("nas", slow, {}).back().remedy;
+    };
+    EXPECT_TRUE(line_for("192.0.2.7").starts_with("add a line '192.0.2.7 nas' to")) << line_for("192.0.2.7");
+    EXPECT_TRUE(line_for("2001:db8::7").starts_with("add a line '2001:db8::7 nas' to"))
+        << line_for("2001:db8::7");
+}
+
 TEST(doctor_connection, distinguishes_closed_filtered_and_unroutable) {
     EXPECT_EQ(reach_of(0), reach::open);
     EXPECT_EQ(reach_of(ECONNREFUSED), reach::closed);

@@ -55,6 +55,13 @@ struct lookup {
     return found;
 }
 
+// Returns an address without its port, in the form of /etc/hosts.
+[[nodiscard]] std::string without_port(std::string_view text) {
+    text = text.substr(0, text.rfind(':'));
+    if (text.starts_with('[') and text.ends_with(']')) text = text.substr(1, text.size() - 2);
+    return std::string(text);
+}
+
 [[nodiscard]] std::string resolver_text(const resolver_files& files) {
     return fmt::format("hosts: {}; name servers: {}", fmt::join(values_of(files.nsswitch, "hosts:"), " "),
                        fmt::join(values_of(files.resolv_conf, "nameserver"), " "));
@@ -148,7 +155,7 @@ std::vector<finding> judge_resolution(const std::string& host, const resolution&
                          .evidence = fmt::format("{} ms; {}", seen.took.count(), resolver_text(files)),
                          .remedy = fmt::format("add a line '{} {}' to /etc/hosts, or remove name servers "
                                                "that do not answer from /etc/resolv.conf",
-                                               texts.front().substr(0, texts.front().rfind(':')), host)});
+                                               without_port(texts.front()), host)});
     return found;
 }
 
