@@ -38,6 +38,7 @@
 #include "sluice/cli/serve/serve_reports.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/serve/serve_shares.hpp"
+#include "sluice/cli/serve/server_name.hpp"
 #include "sluice/cli/serve/service_manager.hpp"
 #include "sluice/cli/serve/share_domains.hpp"
 #include "sluice/cli/serve/share_journals.hpp"
@@ -364,7 +365,7 @@ io::task<void> serve_until(smb_server& server, const opened_service* service,
     const users_result& users, const smb::server::process_resources& resources,
     const std::vector<int>& activated) {
     smb::server::server_configuration configuration;
-    configuration.name = options.name.empty() ? "SLUICE" : options.name;
+    configuration.name = options.name.empty() ? default_server_name() : options.name;
     configuration.shares = std::move(shares);
     configuration.bounds = smb::server::server_bounds::of(resources);
     configuration.allows_guests = options.guest;

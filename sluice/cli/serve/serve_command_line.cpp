@@ -115,7 +115,7 @@ void add_protection_options(command_syntax command, serve_options& options, bool
 
 void add_network_options(command_syntax command, serve_options& options, bool& no_discovery) {
     constexpr auto* heading = "Network";
-    command.add_option("--name", options.name, "NetBIOS name of the server [default: SLUICE]")
+    command.add_option("--name", options.name, "NetBIOS name of the server [default: that of the host]")
         .check(validate_server_name)
         .value_name("NAME")
         .group(heading);
