@@ -22,6 +22,8 @@
 #include "sluice/cli/hardening/hardening.hpp"
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/serve/banner.hpp"
+#include "sluice/cli/serve/configuration_changes.hpp"
+#include "sluice/cli/serve/configuration_file.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
 #include "sluice/cli/serve/limits.hpp"
 #include "sluice/cli/serve/log_writer.hpp"
@@ -79,46 +81,6 @@ constexpr std::uint16_t unprivileged_port = 1445;
     return account != nullptr ? account->pw_name : "sluice";
 }
 
-// Returns the last name of a path, without a call of its file system, which may not answer.
-[[nodiscard]] std::string last_name_of(const std::string& path) {
-    std::error_code unknown;  // where the program was started
-    const std::filesystem::path whole = std::filesystem::absolute(path, unknown).lexically_normal();
-    return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
-}
-
-// Gives every share a name: that of its directory, made unique.
-void name_shares(std::vector<share_options>& shares) {
-    std::vector<std::string> taken;
-    for (share_options& share : shares) {
-        if (share.name.empty()) share.name = last_name_of(share.path);
-        if (share.name.empty()) share.name = "root";
-        const std::string wanted = share.name;
-        for (int number = 2; std::ranges::find(taken, fold(share.name)) != taken.end(); ++number)
-            share.name = fmt::format("{}-{}", wanted, number);
-        taken.push_back(fold(share.name));
-    }
-}
-
-// Returns the options of the command line, completed with those of the file, or the reason why they
-// are invalid.
-[[nodiscard]] std::expected<serve_options, std::string> with_file(serve_options options,
-                                                                  const std::string& file) {
-    if (not file.empty()) {
-        const auto read = read_configuration(file, options);
-        if (not read) return std::unexpected(read.error());
-    }
-    if (options.shares.empty())
-        return std::unexpected(file + ": no shares; add a table [[share]] with a path or a referral");
-    name_shares(options.shares);
-    for (share_options& share : options.shares) {
-        share.hide_unreadable = share.hide_unreadable or options.hide_unreadable;
-        share.read_only_users.insert(share.read_only_users.end(), options.read_only_users.begin(),
-                                     options.read_only_users.end());
-        share.auditors.insert(share.auditors.end(), options.auditors.begin(), options.auditors.end());
-    }
-    return options;
-}
-
 // Admits the users of --user, with the passwords given there; without it, all in the users file.
 [[nodiscard]] std::expected<std::vector<std::string>, std::string> admit(user_database& users,
                                                                          const serve_options& options) {
@@ -167,6 +129,7 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
 [[nodiscard]] std::vector<std::string> reload_shares(smb_server& server, user_database& users,
                                                      const reload_requests::read_options& options,
                                                      const share_roots& answered, share_opener& opener,
+                                                     running_configuration& running,
                                                      smb::server::event_log& log) {
     using smb::server::event_severity;
     if (options)
@@ -187,18 +150,20 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     report_no_answer(reopened.without_snapshots, "it has no previous versions until it answers", log);
     report_no_answer(reopened.left_out, "it is not served until it answers", log);
     report_problems(server, *options, users, reopened.missing_snapshots, log);
-    log.write(event_severity::info, "configuration reloaded", {});
+    log.write(event_severity::info, "configuration reloaded", {{"changes", running.replace(*options, log)}});
     return reopened.needed;
 }
 
 [[nodiscard]] reload_requests::actions reload_actions(smb_server& server, user_database& users,
                                                       const serve_options& given, const std::string& file,
-                                                      share_opener& opener, smb::server::event_log& log) {
+                                                      share_opener& opener,
+                                                      const std::shared_ptr<running_configuration>& running,
+                                                      smb::server::event_log& log) {
     return {.read = [given, file] { return with_file(given, file); },
             .find_root = find_share_root,
             .reload =
-                [&](const reload_requests::read_options& options, const share_roots& answered) {
-                    return reload_shares(server, users, options, answered, opener, log);
+                [&, running](const reload_requests::read_options& options, const share_roots& answered) {
+                    return reload_shares(server, users, options, answered, opener, *running, log);
                 }};
 }
 
@@ -528,7 +493,9 @@ void serve(const serve_options& given, const std::string& file) {
                       configuration_for(options, *std::move(shares.shares), resources));
     server.context().administrators.publish(options.administrators);
     const auto watching_loops = or_fail(watchdog_thread::start(watchdog));
-    reload_requests reloads(*loop, reload_actions(server, *users.database, given, file, opener, log));
+    const auto running = std::make_shared<running_configuration>(options);
+    reload_requests reloads(*loop,
+                            reload_actions(server, *users.database, given, file, opener, running, log));
     const auto ends_in_time =
         or_fail(stop_deadline::start([&] { end_with_stuck_calls(domains, reloads, log); }));
     const auto end_service = [&] { reloads.end(), stop.set(true); };

@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <concepts>
 #include <cstdio>
 #include <memory>
+#include <sstream>
 #include <string_view>
+#include <utility>
 
 #include "sluice/cli/byte_size.hpp"
+#include "sluice/cli/closest_word.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
 
 namespace sluice::cli {
@@ -24,78 +28,173 @@ using text_rule = std::string (*)(const std::string&);
     return "";
 }
 
-// Reads settings from a table, and records the first error. An unknown key is an error: a
+// Returns the value of a node, without white space that TOML does not need.
+[[nodiscard]] setting_value value_of(const toml::node& node) {
+    if (const auto text = node.value_exact<std::string>()) return *text;
+    if (const auto is = node.value_exact<bool>()) return *is;
+    if (const auto number = node.value_exact<std::int64_t>(); number and *number >= 0)
+        return static_cast<std::uint64_t>(*number);
+    std::ostringstream source;
+    node.visit([&](const auto& typed) { source << typed; });
+    std::string text = std::move(source).str();
+    std::ranges::replace(text, '\n', ' ');
+    return toml_source{std::move(text)};
+}
+
+// Returns whether a variable has a value that the command line gave.
+[[nodiscard]] bool is_given(bool value) noexcept {
+    return value;
+}
+[[nodiscard]] bool is_given(std::integral auto value) noexcept {
+    return value != 0;
+}
+template <class Container>
+    requires requires(const Container& value) { value.empty(); }
+[[nodiscard]] bool is_given(const Container& value) noexcept {
+    return not value.empty();
+}
+
+// Reads settings from a table, and records them and all errors. An unknown key is an error: a
 // misspelled setting must not be ignored silently. A setting of the command line stays.
 class table_reader {
 public:
-    /// `place` is the table, for messages: "[[share]]: ".
-    table_reader(const toml::table& table, std::string_view place) : table_(table), place_(place) {}
+    /// `place` is the table, for messages: "[[share]]: ". The records outlive the reader.
+    table_reader(const toml::table& table, std::string_view place, table_record& record,
+                 std::vector<setting_problem>& problems)
+        : table_(table), place_(place), record_(record), problems_(problems) {
+        record_.line = table.source().begin.line;
+    }
+    /// For a table in a setting. The record of the setting has its value.
+    table_reader(const toml::table& table, std::string_view place)
+        : table_reader(table, place, own_record_, own_problems_) {}
 
     void take(std::string_view key, std::string& into, text_rule rule_of = anything) {
-        const toml::node* const node = find(key);
-        if (node == nullptr) return;
-        const auto value = node->value<std::string>();
-        if (not value) return refuse(*node, fmt::format("invalid value for {}: use a string in quotes", key));
-        if (check(*node, key, *value, rule_of) and into.empty()) into = *value;
+        const bool was_given = is_given(into);
+        if (const toml::node* const node = find(key)) read(*node, key, into, rule_of);
+        record(key, setting_kind::text, was_given, into);
     }
     void take(std::string_view key, bool& into) {
-        const toml::node* const node = find(key);
-        if (node == nullptr) return;
-        const auto value = node->value<bool>();
-        if (not value) return refuse(*node, fmt::format("invalid value for {}: use true or false", key));
-        into = into or * value;
+        const bool was_given = is_given(into);
+        if (const toml::node* const node = find(key)) read(*node, key, into);
+        record(key, setting_kind::boolean, was_given, into);
     }
     void take(std::string_view key, std::vector<std::string>& into, text_rule rule_of = anything) {
-        const toml::node* const node = find(key);
-        if (node == nullptr) return;
+        const bool was_given = is_given(into);
+        if (const toml::node* const node = find(key)) read(*node, key, into, rule_of);
+        record(key, setting_kind::list, was_given, into);
+    }
+    template <class T>
+    void take_number(std::string_view key, T& into, unsigned most) {
+        const bool was_given = is_given(into);
+        if (const toml::node* const node = find(key)) read_number(*node, key, into, most);
+        record(key, setting_kind::number, was_given, std::uint64_t{into});
+    }
+    void take_switch(std::string_view key, std::string& into) {
+        const bool was_given = is_given(into);
+        std::string text;
+        if (const toml::node* const node = find(key)) {
+            read(*node, key, text, anything);
+            if (not text.empty() and text != "on" and text != "off")
+                refuse(*node, fmt::format("'{}' must be \"on\" or \"off\"", key));
+        }
+        if (into.empty()) into = std::move(text);
+        record(key, setting_kind::on_off, was_given, into);
+    }
+    // Every setting is looked up here, so that it is known.
+    [[nodiscard]] const toml::node* find(std::string_view key) {
+        const toml::node* const node = table_.get(key);
+        if (record_.find(key) == nullptr and key != shares_key) {
+            setting_record& fresh = record_.settings.emplace_back();
+            fresh.key = key;
+            if (node != nullptr) {
+                fresh.origin = setting_origin::file;
+                fresh.value = without_secrets(key, value_of(*node));
+                fresh.line = node->source().begin.line;
+            }
+        }
+        return node;
+    }
+    // Records the value in effect of a setting that its reader reads into a variable of its own.
+    template <class T>
+    void record(std::string_view key, setting_kind kind, bool was_given, const T& value) {
+        (void)find(key);
+        const auto setting = std::ranges::find(record_.settings, key, &setting_record::key);
+        const toml::node* const node = table_.get(key);
+        setting->kind = kind;
+        setting->origin = not was_given     ? setting_origin::file
+                          : node == nullptr ? setting_origin::command_line
+                          : is_list<T>      ? setting_origin::both
+                                            : setting_origin::command_line;
+        if (node == nullptr and not was_given) setting->origin = setting_origin::unset;
+        if (setting->origin != setting_origin::unset) setting->value = without_secrets(key, value);
+        if (node == nullptr or node->as_array() == nullptr) return;
+        setting->element_lines.clear();
+        for (const toml::node& one : *node->as_array())
+            setting->element_lines.push_back(one.source().begin.line);
+    }
+    void refuse(const toml::node& node, std::string_view why) {
+        const unsigned line = node.source().begin.line;
+        std::string text = fmt::format("line {}: {}{}", line, place_, why);
+        if (problem.empty()) problem = text;
+        if (problems_.size() < configuration_record::problems_max)
+            problems_.push_back({line, std::move(text)});
+    }
+    // `other`: the other kind of table, and `where` its settings belong.
+    void refuse_unknown(table_record known_settings::* other = nullptr, std::string_view where = {}) {
+        const std::vector<std::string> known = record_.keys();
+        for (const auto& [key, node] : table_) {
+            const std::string name(key.str());
+            if (std::ranges::find(known, name) != known.end() or name == shares_key) continue;
+            if (problems_.size() >= configuration_record::problems_max) return;
+            const bool is_misplaced = other != nullptr and (all_settings().*other).find(name) != nullptr;
+            refuse(node, fmt::format("unknown setting '{}'{}", name,
+                                     is_misplaced ? fmt::format("; write it {}", where)
+                                                  : suggestion_for(name, known)));
+        }
+    }
+
+    static constexpr std::string_view shares_key = "share";
+    std::string problem;
+
+private:
+    template <class T>
+    static constexpr bool is_list = std::same_as<T, std::vector<std::string>>;
+
+    void read(const toml::node& node, std::string_view key, std::string& into, text_rule rule_of) {
+        const auto value = node.value<std::string>();
+        if (not value) return refuse(node, fmt::format("invalid value for {}: use a string in quotes", key));
+        if (check(node, key, *value, rule_of) and into.empty()) into = *value;
+    }
+    void read(const toml::node& node, std::string_view key, bool& into) {
+        const auto value = node.value<bool>();
+        if (not value) return refuse(node, fmt::format("invalid value for {}: use true or false", key));
+        into = into or * value;
+    }
+    void read(const toml::node& node, std::string_view key, std::vector<std::string>& into,
+              text_rule rule_of) {
         const auto refuse_type = [&](const toml::node& one) {
             refuse(one,
                    fmt::format("invalid value for {}: use a list of strings, as in [\"a\", \"b\"]", key));
         };
-        const toml::array* const list = node->as_array();
-        if (list == nullptr) return refuse_type(*node);
+        const toml::array* const list = node.as_array();
+        if (list == nullptr) return refuse_type(node);
         for (const toml::node& one : *list) {
             const auto text = one.value<std::string>();
-            if (not text) return refuse_type(one);
-            if (not check(one, key, *text, rule_of)) return;
-            into.push_back(*text);
+            if (not text)
+                refuse_type(one);
+            else if (check(one, key, *text, rule_of))
+                into.push_back(*text);
         }
     }
     template <class T>
-    void take_number(std::string_view key, T& into, unsigned most) {
-        const toml::node* const node = find(key);
-        if (node == nullptr) return;
-        const auto value = node->value<std::int64_t>();
+    void read_number(const toml::node& node, std::string_view key, T& into, unsigned most) {
+        const auto value = node.value<std::int64_t>();
         if (not value or *value < 0 or *value > most) {
             const std::string given = value ? fmt::format(" '{}'", *value) : "";
-            return refuse(*node, fmt::format("invalid value{} for {}: use 0 to {}", given, key, most));
+            return refuse(node, fmt::format("invalid value{} for {}: use 0 to {}", given, key, most));
         }
         if (into == 0) into = static_cast<T>(*value);
     }
-    [[nodiscard]] const toml::node* find(std::string_view key) {
-        known_.emplace_back(key);
-        return table_.get(key);
-    }
-    void refuse(const toml::node& node, std::string_view why) {
-        if (problem.empty()) problem = fmt::format("line {}: {}{}", node.source().begin.line, place_, why);
-    }
-    void take_switch(std::string_view key, std::string& into) {
-        std::string text;
-        const toml::node* const node = find(key);
-        take(key, text);
-        if (not text.empty() and text != "on" and text != "off")
-            refuse(*node, fmt::format("'{}' must be \"on\" or \"off\"", key));
-        if (into.empty()) into = std::move(text);
-    }
-    void refuse_unknown() {
-        for (const auto& [key, node] : table_)
-            if (std::ranges::find(known_, key.str()) == known_.end())
-                refuse(node, fmt::format("unknown setting '{}'", key.str()));
-    }
-
-    std::string problem;
-
-private:
     [[nodiscard]] bool check(const toml::node& node, std::string_view key, const std::string& value,
                              text_rule rule_of) {
         const std::string rule = rule_of(value);
@@ -107,7 +206,10 @@ private:
 
     const toml::table& table_;
     std::string_view place_;
-    std::vector<std::string> known_;
+    table_record own_record_;
+    std::vector<setting_problem> own_problems_;
+    table_record& record_;
+    std::vector<setting_problem>& problems_;
 };
 
 void read_size_limit(table_reader& reader, share_options& share) {
@@ -139,8 +241,9 @@ void check_referral(table_reader& reader, const toml::table& table, const share_
                           fmt::format("'{}' does not apply to a share with a referral; remove it", key));
 }
 
-[[nodiscard]] std::string read_share(const toml::table& table, share_options& share) {
-    table_reader reader(table, "[[share]]: ");
+[[nodiscard]] std::string read_share(const toml::table& table, share_options& share, table_record& record,
+                                     std::vector<setting_problem>& problems) {
+    table_reader reader(table, "[[share]]: ", record, problems);
     reader.take("name", share.name);
     reader.take("path", share.path);
     reader.take("referral", share.referral, validate_referral);
@@ -161,7 +264,8 @@ void check_referral(table_reader& reader, const toml::table& table, const share_
     reader.take("journal", share.image.journal);
     reader.take("code-page", share.image.code_page);
     reader.take("time-zone", share.image.time_zone);
-    reader.refuse_unknown();
+    record.name = share.name;
+    reader.refuse_unknown(&known_settings::server, "before the first [[share]]");
     check_referral(reader, table, share);
     if (const auto how = mount_options_of(share.image); not how) reader.refuse(table, how.error());
     return reader.problem;
@@ -173,16 +277,35 @@ void read_signing_algorithms(table_reader& reader, serve_options& options) {
     std::vector<std::string> texts;
     reader.take(key, texts, validate_signing_algorithms);
     const toml::node* const node = reader.find(key);
-    if (node == nullptr) return;
-    if (const auto checked = signing_algorithms_of(texts); not checked)
+    const auto checked = signing_algorithms_of(texts);
+    if (node != nullptr and not checked)
         reader.refuse(*node, fmt::format("invalid value for {}: {}", key, checked.error()));
-    if (options.signing_algorithms.empty()) options.signing_algorithms = std::move(texts);
+    const bool was_given = is_given(options.signing_algorithms);
+    if (not was_given) options.signing_algorithms = std::move(texts);
+    reader.record(key, setting_kind::list, was_given, options.signing_algorithms);
 }
 
 constexpr const char* not_a_table = "invalid share: write each one as a table [[share]]";
 
-[[nodiscard]] std::string read_table(const toml::table& table, serve_options& options) {
-    table_reader reader(table, "");
+void read_shares(table_reader& reader, const toml::node& shares, serve_options& options,
+                 configuration_record& record) {
+    const toml::array* const list = shares.as_array();
+    if (list == nullptr) return reader.refuse(shares, not_a_table);
+    for (const toml::node& node : *list) {
+        const toml::table* const one = node.as_table();
+        share_options share;
+        table_record& into = record.shares.emplace_back();
+        if (one == nullptr)
+            reader.refuse(node, not_a_table);
+        else if (std::string problem = read_share(*one, share, into, record.problems); reader.problem.empty())
+            reader.problem = std::move(problem);
+        options.shares.push_back(std::move(share));
+    }
+}
+
+[[nodiscard]] std::string read_table(const toml::table& table, serve_options& options,
+                                     configuration_record& record) {
+    table_reader reader(table, "", record.server, record.problems);
     reader.take("name", options.name, validate_server_name);
     reader.take("listen", options.listen, validate_listener);
     reader.take("advertise", options.advertise, validate_advertised_addresses);
@@ -216,20 +339,9 @@ constexpr const char* not_a_table = "invalid share: write each one as a table [[
     options.confines = not no_confinement;
     reader.take_number("session-lifetime", options.session_lifetime, session_lifetime_minutes_max);
     reader.take_number("loops", options.loops, loops_max);
-    if (const toml::node* const shares = reader.find("share")) {
-        const toml::array* const list = shares->as_array();
-        if (list == nullptr) reader.refuse(*shares, not_a_table);
-        for (std::size_t i = 0; list != nullptr and i != list->size(); ++i) {
-            const toml::table* const one = list->get(i)->as_table();
-            share_options share;
-            if (one == nullptr)
-                reader.refuse(*list->get(i), not_a_table);
-            else if (std::string problem = read_share(*one, share); reader.problem.empty())
-                reader.problem = std::move(problem);
-            options.shares.push_back(std::move(share));
-        }
-    }
-    reader.refuse_unknown();
+    if (const toml::node* const shares = reader.find(table_reader::shares_key))
+        read_shares(reader, *shares, options, record);
+    reader.refuse_unknown(&known_settings::share, "into a table [[share]]");
     return reader.problem;
 }
 
@@ -250,8 +362,11 @@ struct file_closer {
     if (file == nullptr) return failure(error::with_path(errno, "open", path));
     std::string text;
     std::array<char, 65'536> piece;
-    while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get()))
+    while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get())) {
         text.append(piece.data(), got);
+        if (text.size() > configuration_bytes_max)
+            return failure(error::with_path(EFBIG, "read a configuration of more than 4 MiB", path));
+    }
     if (std::ferror(file.get()) != 0) return failure(error::with_path(errno, "read", path));
     return text;
 }
@@ -277,17 +392,46 @@ share_options parse_share(const std::string& text) {
     return share;
 }
 
+const known_settings& all_settings() {
+    static const known_settings all = [] {
+        serve_options nothing;
+        configuration_record record;
+        share_options share;
+        known_settings known;
+        (void)read_table({}, nothing, record);
+        (void)read_share({}, share, known.share, record.problems);
+        known.server = std::move(record.server);
+        return known;
+    }();
+    return all;
+}
+
 std::expected<void, std::string> read_configuration(const std::string& path, serve_options& options) {
     const auto content = content_of(path);
-    if (not content) return std::unexpected(content.error().message());
+    if (content) return read_configuration_text(*content, path, options);
+    const auto record = std::make_shared<configuration_record>();
+    record->path = path;
+    record->problems.push_back({0, content.error().message()});
+    options.record = record;
+    return std::unexpected(content.error().message());
+}
+
+std::expected<void, std::string> read_configuration_text(std::string_view content, const std::string& path,
+                                                         serve_options& options) {
+    const auto record = std::make_shared<configuration_record>();
+    record->path = path;
+    options.record = record;
     try {
-        const toml::table table = toml::parse(*content, path);
-        const std::string problem = read_table(table, options);
-        if (not problem.empty()) return std::unexpected(path + ": " + problem);
-        return {};
+        const toml::table table = toml::parse(content, path);
+        const std::string problem = read_table(table, options, *record);
+        if (problem.empty()) return {};
+        if (record->problems.empty()) record->problems.push_back({0, problem});
+        return std::unexpected(path + ": " + problem);
     } catch (const toml::parse_error& wrong) {
-        return std::unexpected(fmt::format("{}: line {}: {}", path, wrong.source().begin.line,
-                                           toml_problem(wrong.description())));
+        const unsigned line = wrong.source().begin.line;
+        std::string text = fmt::format("line {}: {}", line, toml_problem(wrong.description()));
+        record->problems.push_back({line, text});
+        return std::unexpected(fmt::format("{}: {}", path, text));
     }
 }
 

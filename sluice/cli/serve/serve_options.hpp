@@ -1,11 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/base/result.hpp"
 #include "sluice/cli/fat/image/image_options.hpp"
+#include "sluice/cli/serve/setting_records.hpp"
 
 namespace sluice::cli {
 
@@ -74,6 +78,7 @@ struct serve_options {
     std::vector<std::string> confine_to;  // in addition to the shares and the files of the server
     unsigned session_lifetime = 0;        // minutes; 0: unlimited
     unsigned loops = 0;                   // 0: one per CPU
+    std::shared_ptr<const configuration_record> record;  // null: there is no file
 };
 
 /// Returns where a share refers to, for people: "referral to //server/share".
@@ -82,9 +87,24 @@ struct serve_options {
 /// Parses a share of the form PATH or NAME=PATH.
 [[nodiscard]] share_options parse_share(const std::string& text);
 
-/// Adds the settings of a configuration file; settings of the command line take precedence. Errors:
-/// a text with the line and the reason.
+/// The largest configuration file.
+inline constexpr std::size_t configuration_bytes_max = std::size_t{4} << 20;
+
+/// All settings of a configuration file. The records have no values.
+struct known_settings {
+    table_record server;
+    table_record share;
+};
+[[nodiscard]] const known_settings& all_settings();
+
+/// Adds the settings of a configuration file; settings of the command line take precedence. Records
+/// in `options.record` what it has read, and all errors of the file. Errors: a text with the line
+/// and the reason of the first error. Blocks: for the file system.
 [[nodiscard]] std::expected<void, std::string> read_configuration(const std::string& path,
                                                                   serve_options& options);
+/// The same with the content of a file. Blocks: nothing.
+[[nodiscard]] std::expected<void, std::string> read_configuration_text(std::string_view content,
+                                                                       const std::string& path,
+                                                                       serve_options& options);
 
 }  // namespace sluice::cli
