@@ -47,7 +47,7 @@ constexpr std::array<std::string_view, 2> appended_lists{"read-only-user", "audi
     return setting;
 }
 
-// Replaces the default of a path by the path that the environment decides.
+// Replaces the default of a path by the path that the environment determines.
 void apply_environment(effective_setting& setting) {
     if (setting.origin != effective_origin::standard) return;
     const auto decided_by = [](std::initializer_list<const char*> names) -> std::string {
@@ -57,14 +57,14 @@ void apply_environment(effective_setting& setting) {
     };
     if (setting.key == "users-file") {
         setting.value = smb::server::user_database::default_path();
+        setting.default_text.clear();
         setting.source = decided_by({"XDG_CONFIG_HOME", "HOME"});
     } else if (setting.key == "status-socket") {
-        setting.value = status_directory() + "/PORT.sock";
+        setting.default_text = status_directory() + "/PORT.sock";
         setting.source = decided_by({"XDG_RUNTIME_DIR"});
     } else {
         return;
     }
-    setting.default_text.clear();
     if (not setting.source.empty()) setting.origin = effective_origin::environment;
 }
 
@@ -85,6 +85,11 @@ void inherit(effective_setting& own, setting_kind kind, const setting_record* ge
     const bool is_off = is != nullptr and not * is;
     if (own.origin != effective_origin::standard and not is_off) return;
     own.value = general->value;
+    // A password is part of the server's setting only.
+    auto* const users = std::get_if<std::vector<std::string>>(&own.value);
+    if (own.key == "user" and users != nullptr)
+        for (std::string& each : *users)
+            each = each.substr(0, each.find('%'));
     own.default_text.clear();
     own.line = general->line;
     own.origin = effective_origin::inherited;

@@ -84,13 +84,13 @@ void check_directory(const checked_share& one) {
 void check_path(const checked_share& one, share_roots& roots) {
     const std::string& path = one.share.path;
     const auto root = find_share_root(path);
+    const int why_not = errno;
     roots.emplace(path, root);
     std::error_code unknown;
     const bool is_partition = not root and std::filesystem::exists(parse_image(path).file, unknown);
     if (not root and not is_partition)
-        return one.add_error(
-            "path", fmt::format("{}; create it, or correct the path",
-                                error::with_path(errno == 0 ? ENOENT : errno, "open", path).message()));
+        return one.add_error("path", fmt::format("{}; create it, or correct the path",
+                                                 error::with_path(why_not, "open", path).message()));
     if (not path.starts_with('/'))
         one.add_warning("path", fmt::format("path '{}' depends on the directory in which the server starts; "
                                             "use an absolute path",

@@ -14,8 +14,7 @@ namespace {
 void append_settings(std::string& to, const effective_table& table, const std::string& file) {
     for (const effective_setting& each : table.settings) {
         const bool has_value = not std::holds_alternative<std::monostate>(each.value);
-        const bool is_given = each.origin != effective_origin::standard or has_value;
-        const std::string what = is_given ? fmt::format("{} = {}", each.key, toml_text(each.value))
+        const std::string what = has_value ? fmt::format("{} = {}", each.key, toml_text(each.value))
                                  : each.default_text.empty()
                                      ? fmt::format("# {}: not set", each.key)
                                      : fmt::format("# {}: {}", each.key, each.default_text);

@@ -42,7 +42,7 @@ table_record many_settings() {
     for (const setting_record& each : table_of({{"owner", other},
                                                 {"group", other},
                                                 {"file-mode", text},
-                                                {"folder-mode", text},
+                                                {"directory-mode", text},
                                                 {"hide", list},
                                                 {"reject", list},
                                                 {"recycle", other},
@@ -106,7 +106,7 @@ TEST(smb_import, modes_modules_and_lists_have_the_form_of_their_settings) {
         "vfs objects = recycle full_audit\nmax disk size = 500\nhide files = /a b/.x/\n",
         many_settings());
     for (const char* const line :
-         {"file-mode = \"0664\"", "folder-mode = \"0775\"", "group = \"staff\"", "write-user = [\"bob\"]",
+         {"file-mode = \"0664\"", "directory-mode = \"0775\"", "group = \"staff\"", "write-user = [\"bob\"]",
           "recycle = true", "audit-log = \"yes\"", "size-limit = \"500M\"", R"(hide = ["a b", ".x"])"})
         EXPECT_THAT(all.toml, HasSubstr(line));
 }

@@ -26,7 +26,8 @@ constexpr std::array<std::string_view, 9> reloaded_settings{
     "user",    "administrator", "read-only",   "read-only-user",   "hide-unreadable",
     "auditor", "offload",       "short-names", "previous-versions"};
 
-using tables = std::map<std::string, std::pair<std::string, const table_record*>>;  // by folded name
+// By folded name: the name and the settings.
+using tables = std::map<std::string, std::pair<std::string, const table_record*>>;
 
 // The shares of the file. Those of the command line come before them, and never change.
 [[nodiscard]] tables tables_of(const serve_options& options) {
@@ -109,13 +110,15 @@ configuration_changes changes_of(const serve_options& started, const serve_optio
 std::string summary_of(const configuration_changes& changes) {
     if (changes.is_empty()) return "none";
     std::string text;
-    const auto add = [&](std::size_t count, std::string_view what) {
-        if (count != 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
+    const auto add = [&](std::size_t count, std::string_view what, std::string_view how) {
+        if (count == 0) return;
+        text +=
+            fmt::format("{}{} {}{} {}", text.empty() ? "" : ", ", count, what, count == 1 ? "" : "s", how);
     };
-    add(changes.added.size(), "shares added");
-    add(changes.removed.size(), "shares removed");
-    add(changes.changed.size(), "shares changed");
-    add(changes.applied.size(), "settings changed");
+    add(changes.added.size(), "share", "added");
+    add(changes.removed.size(), "share", "removed");
+    add(changes.changed.size(), "share", "changed");
+    add(changes.applied.size(), "setting", "changed");
     std::string restart;
     for (const setting_change& each : changes.needs_restart)
         restart += (restart.empty() ? "" : ", ") + each.key;

@@ -154,15 +154,16 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     return reopened.needed;
 }
 
+// `started` is the configuration that the server has started with.
 [[nodiscard]] reload_requests::actions reload_actions(smb_server& server, user_database& users,
-                                                      const serve_options& given, const std::string& file,
-                                                      share_opener& opener,
-                                                      const std::shared_ptr<running_configuration>& running,
-                                                      smb::server::event_log& log) {
+                                                      const serve_options& given,
+                                                      const serve_options& started, const std::string& file,
+                                                      share_opener& opener, smb::server::event_log& log) {
     return {.read = [given, file] { return with_file(given, file); },
             .find_root = find_share_root,
             .reload =
-                [&, running](const reload_requests::read_options& options, const share_roots& answered) {
+                [&, running = std::make_shared<running_configuration>(started)](
+                    const reload_requests::read_options& options, const share_roots& answered) {
                     return reload_shares(server, users, options, answered, opener, *running, log);
                 }};
 }
@@ -493,9 +494,8 @@ void serve(const serve_options& given, const std::string& file) {
                       configuration_for(options, *std::move(shares.shares), resources));
     server.context().administrators.publish(options.administrators);
     const auto watching_loops = or_fail(watchdog_thread::start(watchdog));
-    const auto running = std::make_shared<running_configuration>(options);
     reload_requests reloads(*loop,
-                            reload_actions(server, *users.database, given, file, opener, running, log));
+                            reload_actions(server, *users.database, given, options, file, opener, log));
     const auto ends_in_time =
         or_fail(stop_deadline::start([&] { end_with_stuck_calls(domains, reloads, log); }));
     const auto end_service = [&] { reloads.end(), stop.set(true); };
