@@ -14,9 +14,9 @@ struct user_import {
 };
 
 /// Adds the users of a file in the form of smbpasswd(5) to `users`, in one edit, and prints the
-/// result for each. Neither hashes nor lines of the file are printed, and the memory that had them is
-/// overwritten. Prints the reason and leaves with exit_code::failure if nothing can be imported, or
-/// if a line is malformed. Blocks: for the files.
+/// result for each. Neither hashes nor lines of the file are printed, and the memory that had them
+/// is overwritten. Prints the reason and leaves with exit_code::failure if nothing can be imported,
+/// or if a line is malformed. Blocks: for the files.
 void import_users(smb::server::user_database& users, const user_import& how);
 
 }  // namespace sluice::cli

@@ -126,8 +126,11 @@ std::string summary_of(const configuration_changes& changes) {
     return text;
 }
 
-std::string running_configuration::replace(const serve_options& fresh, smb::server::event_log& log) {
-    const configuration_changes changes = changes_of(started_, now_, fresh);
+std::string running_configuration::replace(const serve_options& fresh, bool keeps_users,
+                                           smb::server::event_log& log) {
+    configuration_changes changes = changes_of(started_, now_, fresh);
+    if (keeps_users)
+        std::erase_if(changes.applied, [](const setting_change& one) { return one.key == "user"; });
     now_ = fresh;
     std::size_t lines = 0;
     const auto write = [&](event_severity severity, std::string_view what,

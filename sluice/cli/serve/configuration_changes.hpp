@@ -46,9 +46,10 @@ class running_configuration {
 public:
     explicit running_configuration(serve_options started) : started_(started), now_(std::move(started)) {}
 
-    /// Logs the changes that a reload has made, and returns their summary. Allocates: the lines, of
-    /// which there are at most 200.
-    [[nodiscard]] std::string replace(const serve_options& fresh, smb::server::event_log& log);
+    /// Logs the changes that a reload has made, and returns their summary. `keeps_users`: the
+    /// setting `user` was not applied. Allocates: the lines, of which there are at most 200.
+    [[nodiscard]] std::string replace(const serve_options& fresh, bool keeps_users,
+                                      smb::server::event_log& log);
 
 private:
     serve_options started_;

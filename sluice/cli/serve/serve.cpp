@@ -132,10 +132,13 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
                                                      running_configuration& running,
                                                      smb::server::event_log& log) {
     using smb::server::event_severity;
+    bool keeps_users = false;
     if (options)
-        if (const auto admitted = admit(users, *options); not admitted)
+        if (const auto admitted = admit(users, *options); not admitted) {
+            keeps_users = true;
             log.write(event_severity::error, "cannot apply --user; keeping the current users",
                       {{"why", admitted.error()}});
+        }
     end_sessions_of_removed_users(server, log);
     auto reopened = options ? opener.reopen(*options, answered)
                             : share_opener::reopened{.shares = std::unexpected(options.error())};
@@ -150,15 +153,16 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     report_no_answer(reopened.without_snapshots, "it has no previous versions until it answers", log);
     report_no_answer(reopened.left_out, "it is not served until it answers", log);
     report_problems(server, *options, users, reopened.missing_snapshots, log);
-    log.write(event_severity::info, "configuration reloaded", {{"changes", running.replace(*options, log)}});
+    log.write(event_severity::info, "configuration reloaded",
+              {{"changes", running.replace(*options, keeps_users, log)}});
     return reopened.needed;
 }
 
 // `started` is the configuration that the server has started with.
-[[nodiscard]] reload_requests::actions reload_actions(smb_server& server, user_database& users,
-                                                      const serve_options& given,
-                                                      const serve_options& started, const std::string& file,
-                                                      share_opener& opener, smb::server::event_log& log) {
+[[nodiscard]] reload_requests::actions reload_calls(smb_server& server, user_database& users,
+                                                    const serve_options& given, const serve_options& started,
+                                                    const std::string& file, share_opener& opener,
+                                                    smb::server::event_log& log) {
     return {.read = [given, file] { return with_file(given, file); },
             .find_root = find_share_root,
             .reload =
@@ -494,8 +498,7 @@ void serve(const serve_options& given, const std::string& file) {
                       configuration_for(options, *std::move(shares.shares), resources));
     server.context().administrators.publish(options.administrators);
     const auto watching_loops = or_fail(watchdog_thread::start(watchdog));
-    reload_requests reloads(*loop,
-                            reload_actions(server, *users.database, given, options, file, opener, log));
+    reload_requests reloads(*loop, reload_calls(server, *users.database, given, options, file, opener, log));
     const auto ends_in_time =
         or_fail(stop_deadline::start([&] { end_with_stuck_calls(domains, reloads, log); }));
     const auto end_service = [&] { reloads.end(), stop.set(true); };
