@@ -27,10 +27,14 @@ namespace {
     return safe;
 }
 
+// The reports so far. A parameter of [global] may apply to many shares.
+using reported_notes = std::set<std::tuple<std::string, unsigned, std::string>>;
+
 // One table of the result, while it is written.
 struct draft {
     const smb_section& section;
     const table_record& known;  // the settings that the table may have
+    reported_notes& reported;
     std::string lines{};
     std::vector<smb_note> notes{};
     std::set<std::string, std::less<>> settings{};  // that `lines` has
@@ -42,10 +46,10 @@ struct draft {
     void note(smb_note_kind kind, const smb_parameter& about, std::string text) {
         const smb_parameter* const own = section.find(about.name);
         const bool is_own = own != nullptr and own->place.line == about.place.line;
-        notes.push_back({.kind = kind,
-                         .place = about.place,
-                         .subject = fmt::format("[{}] {}", is_own ? section.name : "global", about.shown),
-                         .text = std::move(text)});
+        std::string subject = fmt::format("[{}] {}", is_own ? section.name : "global", about.shown);
+        if (not reported.emplace(about.place.file, about.place.line, subject + text).second) return;
+        notes.push_back(
+            {.kind = kind, .place = about.place, .subject = std::move(subject), .text = std::move(text)});
     }
     void skip(const smb_place& place, std::string_view what, std::string text) {
         is_skipped = true;
@@ -172,7 +176,7 @@ public:
         : from_(from),
           global_(from.sections.front()),
           share_(share),
-          server_{.section = global_, .known = server} {}
+          server_{.section = global_, .known = server, .reported = reported_} {}
 
     [[nodiscard]] smb_imported result() {
         for (const smb_problem& each : from_.problems)
@@ -193,7 +197,7 @@ public:
 
 private:
     void add_share(const smb_section& section) {
-        draft& to = shares_.emplace_back(draft{.section = section, .known = share_});
+        draft& to = shares_.emplace_back(draft{.section = section, .known = share_, .reported = reported_});
         const std::string kind = canonical_smb_name(section.name).name;
         if (kind == "homes") return add_homes(to);
         if (kind == "printers" or kind == "print$" or is_set(section, global_, "printable", false))
@@ -309,9 +313,6 @@ private:
     // Moves the notes of a table to the result, with their comments before it.
     void append(std::string& to, draft& table, std::string_view heading = {}) {
         for (smb_note& each : table.notes) {
-            // A parameter of [global] may apply to several shares.
-            if (not reported_.emplace(each.place.file, each.place.line, each.subject + each.text).second)
-                continue;
             to += fmt::format("# {}\n", text_of(each));
             done_.notes.push_back(std::move(each));
         }
@@ -321,11 +322,11 @@ private:
     const smb_conf& from_;
     const smb_section& global_;
     const table_record& share_;
+    reported_notes reported_;
     draft server_;
     std::deque<draft> shares_;  // addresses remain valid
     std::vector<draft*> guests_;
     bool are_others_open_ = false;
-    std::set<std::tuple<std::string, unsigned, std::string>> reported_;
     smb_imported done_;
 };
 
