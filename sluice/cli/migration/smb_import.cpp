@@ -96,8 +96,8 @@ void apply(draft& to, const smb_row& row, const smb_parameter& given) {
     const bool is_empty = list != nullptr and list->empty();
     if (not converted->skipped.empty())
         to.note(kind_without_setting(row), given,
-                fmt::format("{} of its elements have no equivalent; complete {}", converted->skipped.size(),
-                            setting->key));
+                fmt::format("elements of the list that are not converted: {}; complete {}",
+                            converted->skipped.size(), setting->key));
     // Without any user, the share would be open to all.
     if (is_empty and row.rule == smb_rule::users and not converted->skipped.empty() and
         setting->key == "user")
