@@ -171,7 +171,8 @@ class Show(Case):
         self.write("sluice.toml", '[[share]]\npath = "{dir}"\n')
         server, _ = self.settings("sluice.toml")
         words = set(re.findall(r"^ +(?:-\w, )?--([a-z-]+)", self.sluice("config", "show", "--help").stdout, re.M))
-        self.assertEqual(words - set(server) - {"json", "help", "verbose", "version"}, set())
+        self.assertEqual(words - set(server) - {"json", "help", "verbose", "version", "no-discovery"}, set())
+        self.assertIs(server["discovery"]["value"], True)
 
     def test_the_text_is_a_valid_configuration_without_passwords(self):
         self.add_user("bob")

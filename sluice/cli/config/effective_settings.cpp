@@ -19,6 +19,9 @@ namespace {
 
 // The lists of a share to which complete_shares() appends those of the server.
 constexpr std::array<std::string_view, 2> appended_lists{"read-only-user", "auditor"};
+// Settings of a share that are not completed with those of the server. The rules for hosts of both
+// apply, each at its own time.
+constexpr std::array<std::string_view, 3> own_settings{"name", "allowed-host", "denied-host"};
 
 // Returns the default that the help of --KEY states, or an empty text.
 [[nodiscard]] std::string default_of(std::string_view key, const help_page& page) {
@@ -32,6 +35,12 @@ constexpr std::array<std::string_view, 2> appended_lists{"read-only-user", "audi
     return option->what.substr(from, option->what.find(']', from) - from);
 }
 
+// A setting that is on by default has an option that turns it off.
+[[nodiscard]] bool is_on_by_default(std::string_view key, const help_page& page) {
+    return std::ranges::find(page.options, fmt::format("--no-{}", key), &help_option::names) !=
+           page.options.end();
+}
+
 [[nodiscard]] effective_origin origin_of(setting_origin origin) noexcept {
     if (origin == setting_origin::unset) return effective_origin::standard;
     // A list of both begins with the values of the command line.
@@ -43,7 +52,8 @@ constexpr std::array<std::string_view, 2> appended_lists{"read-only-user", "audi
         .key = record.key, .value = record.value, .origin = origin_of(record.origin), .line = record.line};
     if (record.origin != setting_origin::unset) return setting;
     setting.default_text = default_of(record.key, page);
-    if (setting.default_text.empty() and record.kind == setting_kind::boolean) setting.value = false;
+    if (setting.default_text.empty() and record.kind == setting_kind::boolean)
+        setting.value = is_on_by_default(record.key, page);
     return setting;
 }
 
@@ -71,7 +81,7 @@ void apply_environment(effective_setting& setting) {
 // Completes a setting of a share with that of the server, which has the same name and type.
 void inherit(effective_setting& own, setting_kind kind, const setting_record* general) {
     if (general == nullptr or general->kind != kind or general->origin == setting_origin::unset or
-        own.key == "name")
+        std::ranges::find(own_settings, own.key) != own_settings.end())
         return;
     auto* const own_list = std::get_if<std::vector<std::string>>(&own.value);
     const auto* const general_list = std::get_if<std::vector<std::string>>(&general->value);
@@ -96,6 +106,20 @@ void inherit(effective_setting& own, setting_kind kind, const setting_record* ge
     if (general->origin != setting_origin::file) own.source = "command line";
 }
 
+// Without the setting of a share, that of the server decides what guests can do.
+void inherit_guest(effective_setting& own, const table_record& server) {
+    if (own.key != "guest" or own.origin != effective_origin::standard) return;
+    const setting_record* const writes = server.find("guest-write");
+    const bool* const is = writes == nullptr ? nullptr : std::get_if<bool>(&writes->value);
+    own.default_text = "read";
+    if (is == nullptr or not *is) return;
+    own.value = std::string("write");
+    own.default_text.clear();
+    own.line = writes->line;
+    own.origin = effective_origin::inherited;
+    if (writes->origin != setting_origin::file) own.source = "command line";
+}
+
 }  // namespace
 
 effective_configuration effective_settings(const serve_options& options, const help_page& page) {
@@ -115,6 +139,7 @@ effective_configuration effective_settings(const serve_options& options, const h
                 setting.default_text = options.shares[i].name;
             const bool is_of_files = options.shares[i].referral.empty();
             if (is_of_files) inherit(setting, each.kind, record.server.find(each.key));
+            if (is_of_files) inherit_guest(setting, record.server);
             table.settings.push_back(std::move(setting));
         }
     }
