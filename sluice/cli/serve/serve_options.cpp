@@ -6,223 +6,20 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <concepts>
 #include <cstdio>
 #include <memory>
-#include <sstream>
 #include <string_view>
 #include <utility>
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/cli/byte_size.hpp"
-#include "sluice/cli/closest_word.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
+#include "sluice/cli/serve/table_reader.hpp"
 #include "sluice/cli/user_names.hpp"
 
 namespace sluice::cli {
 
 namespace {
-
-// A rule for texts: returns the rule that one violates, or an empty text.
-using text_rule = std::string (*)(const std::string&);
-
-[[nodiscard]] std::string anything(const std::string&) {
-    return "";
-}
-
-// Returns the value of a node, without white space that TOML does not need.
-[[nodiscard]] setting_value value_of(const toml::node& node) {
-    if (const auto text = node.value_exact<std::string>()) return *text;
-    if (const auto is = node.value_exact<bool>()) return *is;
-    if (const auto number = node.value_exact<std::int64_t>(); number and *number >= 0)
-        return static_cast<std::uint64_t>(*number);
-    std::ostringstream source;
-    node.visit([&](const auto& typed) { source << typed; });
-    std::string text = std::move(source).str();
-    std::ranges::replace(text, '\n', ' ');
-    return toml_source{std::move(text)};
-}
-
-// Returns whether a variable has a value that the command line gave.
-[[nodiscard]] bool is_given(bool value) noexcept {
-    return value;
-}
-[[nodiscard]] bool is_given(std::integral auto value) noexcept {
-    return value != 0;
-}
-template <class Container>
-    requires requires(const Container& value) { value.empty(); }
-[[nodiscard]] bool is_given(const Container& value) noexcept {
-    return not value.empty();
-}
-
-// Reads settings from a table, and records them and all errors. An unknown key is an error: a
-// misspelled setting must not be ignored silently. A setting of the command line stays.
-class table_reader {
-public:
-    /// `place` is the table, for messages: "[[share]]: ". The records outlive the reader.
-    table_reader(const toml::table& table, std::string_view place, table_record& record,
-                 std::vector<setting_problem>& problems)
-        : table_(table), place_(place), record_(record), problems_(problems) {
-        record_.line = table.source().begin.line;
-    }
-    /// For a table in a setting. The record of the setting has its value.
-    table_reader(const toml::table& table, std::string_view place)
-        : table_reader(table, place, own_record_, own_problems_) {}
-
-    void take(std::string_view key, std::string& into, text_rule rule_of = anything) {
-        const bool was_given = is_given(into);
-        if (const toml::node* const node = find(key)) read(*node, key, into, rule_of);
-        record(key, setting_kind::text, was_given, into);
-    }
-    void take(std::string_view key, bool& into) {
-        const bool was_given = is_given(into);
-        if (const toml::node* const node = find(key)) read(*node, key, into);
-        record(key, setting_kind::boolean, was_given, into);
-    }
-    // For a setting that is on by default: `false` of the command line stays.
-    void take_unless_off(std::string_view key, bool& into) {
-        const bool was_given = not into;
-        if (const toml::node* const node = find(key)) {
-            bool is_on = false;
-            read(*node, key, is_on);
-            into = into and is_on;
-        }
-        record(key, setting_kind::boolean, was_given, into);
-    }
-    void take(std::string_view key, std::vector<std::string>& into, text_rule rule_of = anything) {
-        const bool was_given = is_given(into);
-        if (const toml::node* const node = find(key)) read(*node, key, into, rule_of);
-        record(key, setting_kind::list, was_given, into);
-    }
-    template <class T>
-    void take_number(std::string_view key, T& into, unsigned most) {
-        const bool was_given = is_given(into);
-        if (const toml::node* const node = find(key)) read_number(*node, key, into, most);
-        record(key, setting_kind::number, was_given, std::uint64_t{into});
-    }
-    void take_switch(std::string_view key, std::string& into) {
-        const bool was_given = is_given(into);
-        std::string text;
-        if (const toml::node* const node = find(key)) {
-            read(*node, key, text, anything);
-            if (not text.empty() and text != "on" and text != "off")
-                refuse(*node, fmt::format("'{}' must be \"on\" or \"off\"", key));
-        }
-        if (into.empty()) into = std::move(text);
-        record(key, setting_kind::on_off, was_given, into);
-    }
-    // Every setting is looked up here, so that it is known.
-    [[nodiscard]] const toml::node* find(std::string_view key) {
-        const toml::node* const node = table_.get(key);
-        if (record_.find(key) == nullptr and key != shares_key) {
-            setting_record& fresh = record_.settings.emplace_back();
-            fresh.key = key;
-            if (node != nullptr) {
-                fresh.origin = setting_origin::file;
-                fresh.value = without_secrets(key, value_of(*node));
-                fresh.line = node->source().begin.line;
-            }
-        }
-        return node;
-    }
-    // Records the value in effect of a setting that its reader reads into a variable of its own.
-    template <class T>
-    void record(std::string_view key, setting_kind kind, bool was_given, const T& value) {
-        (void)find(key);
-        const auto setting = std::ranges::find(record_.settings, key, &setting_record::key);
-        const toml::node* const node = table_.get(key);
-        setting->kind = kind;
-        setting->origin = not was_given     ? setting_origin::file
-                          : node == nullptr ? setting_origin::command_line
-                          : is_list<T>      ? setting_origin::both
-                                            : setting_origin::command_line;
-        if (node == nullptr and not was_given) setting->origin = setting_origin::unset;
-        if (setting->origin != setting_origin::unset) setting->value = without_secrets(key, value);
-        if (node == nullptr or node->as_array() == nullptr) return;
-        setting->element_lines.clear();
-        for (const toml::node& one : *node->as_array())
-            setting->element_lines.push_back(one.source().begin.line);
-    }
-    void refuse(const toml::node& node, std::string_view why) {
-        const unsigned line = node.source().begin.line;
-        std::string text = fmt::format("line {}: {}{}", line, place_, why);
-        if (problem.empty()) problem = text;
-        if (problems_.size() < configuration_record::problems_max)
-            problems_.push_back({line, std::move(text)});
-    }
-    // `other`: the other kind of table, and `where` its settings belong.
-    void refuse_unknown(table_record known_settings::* other = nullptr, std::string_view where = {}) {
-        const std::vector<std::string> known = record_.keys();
-        for (const auto& [key, node] : table_) {
-            const std::string name(key.str());
-            if (std::ranges::find(known, name) != known.end() or name == shares_key) continue;
-            if (problems_.size() >= configuration_record::problems_max) return;
-            const bool is_misplaced = other != nullptr and (all_settings().*other).find(name) != nullptr;
-            refuse(node, fmt::format("unknown setting '{}'{}", name,
-                                     is_misplaced ? fmt::format("; write it {}", where)
-                                                  : suggestion_for(name, known)));
-        }
-    }
-
-    static constexpr std::string_view shares_key = "share";
-    std::string problem;
-
-private:
-    template <class T>
-    static constexpr bool is_list = std::same_as<T, std::vector<std::string>>;
-
-    void read(const toml::node& node, std::string_view key, std::string& into, text_rule rule_of) {
-        const auto value = node.value<std::string>();
-        if (not value) return refuse(node, fmt::format("invalid value for {}: use a string in quotes", key));
-        if (check(node, key, *value, rule_of) and into.empty()) into = *value;
-    }
-    void read(const toml::node& node, std::string_view key, bool& into) {
-        const auto value = node.value<bool>();
-        if (not value) return refuse(node, fmt::format("invalid value for {}: use true or false", key));
-        into = into or * value;
-    }
-    void read(const toml::node& node, std::string_view key, std::vector<std::string>& into,
-              text_rule rule_of) {
-        const auto refuse_type = [&](const toml::node& one) {
-            refuse(one,
-                   fmt::format("invalid value for {}: use a list of strings, as in [\"a\", \"b\"]", key));
-        };
-        const toml::array* const list = node.as_array();
-        if (list == nullptr) return refuse_type(node);
-        for (const toml::node& one : *list) {
-            const auto text = one.value<std::string>();
-            if (not text)
-                refuse_type(one);
-            else if (check(one, key, *text, rule_of))
-                into.push_back(*text);
-        }
-    }
-    template <class T>
-    void read_number(const toml::node& node, std::string_view key, T& into, unsigned most) {
-        const auto value = node.value<std::int64_t>();
-        if (not value or *value < 0 or *value > most) {
-            const std::string given = value ? fmt::format(" '{}'", *value) : "";
-            return refuse(node, fmt::format("invalid value{} for {}: use 0 to {}", given, key, most));
-        }
-        if (into == 0) into = static_cast<T>(*value);
-    }
-    [[nodiscard]] bool check(const toml::node& node, std::string_view key, const std::string& value,
-                             text_rule rule_of) {
-        const std::string rule = rule_of(value);
-        // A user may have a password, which must not be shown.
-        const std::string shown = key == "user" ? "" : fmt::format(" '{}'", value);
-        if (not rule.empty()) refuse(node, fmt::format("invalid value{} for {}: {}", shown, key, rule));
-        return rule.empty();
-    }
-
-    const toml::table& table_;
-    std::string_view place_;
-    table_record own_record_;
-    std::vector<setting_problem> own_problems_;
-    table_record& record_;
-    std::vector<setting_problem>& problems_;
-};
 
 void read_size_limit(table_reader& reader, share_options& share) {
     std::string text;
@@ -413,7 +210,8 @@ void read_file_rules(table_reader& reader, named_accounts& accounts, share_file_
     reader.take("code-page", share.image.code_page);
     reader.take("time-zone", share.image.time_zone);
     record.name = share.name;
-    reader.refuse_unknown(&known_settings::server, "before the first [[share]]");
+    reader.refuse_unknown([](std::string_view name) { return all_settings().server.find(name) != nullptr; },
+                          "before the first [[share]]");
     check_referral(reader, table, share);
     if (const auto how = mount_options_of(share.image); not how) reader.refuse(table, how.error());
     return reader.problem;
@@ -510,7 +308,8 @@ void check_version(table_reader& reader) {
     reader.take_number("loops", options.loops, loops_max);
     if (const toml::node* const shares = reader.find(table_reader::shares_key))
         read_shares(reader, *shares, options, record);
-    reader.refuse_unknown(&known_settings::share, "into a table [[share]]");
+    reader.refuse_unknown([](std::string_view name) { return all_settings().share.find(name) != nullptr; },
+                          "into a table [[share]]");
     return reader.problem;
 }
 
