@@ -24,9 +24,8 @@ table_record all_settings_of_rows() {
                                   {.key = "previous-versions", .kind = setting_kind::text}}};
     for (const auto rows : {share_rows(), server_rows(), module_rows()})
         for (const smb_row& row : rows)
-            if (not row.settings.empty())
-                all.settings.push_back(
-                    {.key = std::string(row.settings.substr(0, row.settings.find('|'))), .kind = row.kind});
+            if (not row.setting.empty())
+                all.settings.push_back({.key = std::string(row.setting), .kind = row.kind});
     return all;
 }
 

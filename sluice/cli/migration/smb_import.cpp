@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <functional>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/cli/migration/smb_hosts.hpp"
 #include "sluice/cli/migration/smb_rows.hpp"
 #include "sluice/cli/migration/smb_values.hpp"
 
@@ -30,6 +32,10 @@ namespace {
 // The reports so far. A parameter of [global] may apply to many shares.
 using reported_notes = std::set<std::tuple<std::string, unsigned, std::string>>;
 
+// The settings of a share without files.
+constexpr std::array<std::string_view, 9> settings_of_referrals{
+    "name", "referral", "comment", "hidden", "encrypt", "user", "guest", "allowed-host", "denied-host"};
+
 // One table of the result, while it is written.
 struct draft {
     const smb_section& section;
@@ -39,8 +45,11 @@ struct draft {
     std::vector<smb_note> notes{};
     std::set<std::string, std::less<>> settings{};  // that `lines` has
     bool is_skipped = false;
+    bool is_referral = false;
 
     void set(std::string_view key, const setting_value& value) {
+        if (is_referral and std::ranges::find(settings_of_referrals, key) == settings_of_referrals.end())
+            return;
         if (settings.emplace(key).second) lines += fmt::format("{} = {}\n", key, toml_text(value));
     }
     void note(smb_note_kind kind, const smb_parameter& about, std::string text) {
@@ -58,22 +67,23 @@ struct draft {
                          .subject = fmt::format("[{}]{}", section.name, what),
                          .text = "share skipped: " + std::move(text)});
     }
-    // The first setting of a row that this program has.
+    // Returns null if this program does not have the setting of a row.
     [[nodiscard]] const setting_record* setting_of(const smb_row& row) const {
-        for (const auto part : std::views::split(row.settings, '|'))
-            if (const setting_record* const found = known.find(std::string_view(part))) return found;
-        return nullptr;
+        return row.setting.empty() ? nullptr : known.find(row.setting);
     }
 };
 
 [[nodiscard]] smb_note_kind kind_without_setting(const smb_row& row) noexcept {
-    const bool restricts = row.rule == smb_rule::restricting or row.rule == smb_rule::hosts;
+    const bool restricts =
+        row.rule == smb_rule::restricting or row.rule == smb_rule::hosts or row.parameter == "readlist";
     return restricts ? smb_note_kind::wider : smb_note_kind::none;
 }
 
 // Applies the row of a parameter to the table.
 void apply(draft& to, const smb_row& row, const smb_parameter& given) {
-    if (row.rule == smb_rule::converted) return;
+    const bool is_elsewhere =
+        row.rule == smb_rule::converted or row.rule == smb_rule::hosts or row.rule == smb_rule::file_mode;
+    if (is_elsewhere) return;
     if (row.rule == smb_rule::standard)
         return to.note(smb_note_kind::standard, given, std::string(row.advice));
     const setting_record* const setting = to.setting_of(row);
@@ -102,7 +112,37 @@ void apply(draft& to, const smb_row& row, const smb_parameter& given) {
     if (is_empty and row.rule == smb_rule::users and not converted->skipped.empty() and
         setting->key == "user")
         return to.skip(given.place, " " + given.shown, "none of its users is known before a client connects");
-    if (not is_empty) to.set(setting->key, converted->value);
+    if (is_empty) return;
+    to.set(setting->key, converted->value);
+    if (not row.difference.empty()) to.note(smb_note_kind::differs, given, std::string(row.difference));
+}
+
+// Applies 'hosts allow' and 'hosts deny' of a section. Samba checks those of [global] when a client
+// connects to the server, and those of a share later.
+void apply_hosts(draft& to) {
+    const smb_parameter* const allow = to.section.find("hostsallow");
+    const smb_parameter* const deny = to.section.find("hostsdeny");
+    if (allow == nullptr and deny == nullptr) return;
+    const smb_row& row = *row_of(share_rows(), "hostsallow");
+    const setting_record* const allowed = to.setting_of(row);
+    const setting_record* const denied = to.setting_of(*row_of(share_rows(), "hostsdeny"));
+    const auto value = [](const smb_parameter* given) { return given == nullptr ? "" : given->value; };
+    if (allowed == nullptr or denied == nullptr) {
+        for (const smb_parameter* const each : {allow, deny})
+            if (each != nullptr) to.note(kind_without_setting(row), *each, std::string(row.advice));
+        return;
+    }
+    const smb_host_lists lists = converted_smb_hosts(value(allow), value(deny));
+    if (not lists.allowed.empty()) to.set(allowed->key, lists.allowed);
+    if (not lists.denied.empty()) to.set(denied->key, lists.denied);
+    const smb_parameter& about = allow != nullptr ? *allow : *deny;
+    constexpr const char* incomplete = "elements of the list that are not converted: {}; complete {}";
+    if (lists.not_allowed != 0)
+        to.note(smb_note_kind::none, about, fmt::format(incomplete, lists.not_allowed, allowed->key));
+    if (lists.not_denied != 0)
+        to.note(kind_without_setting(row), about, fmt::format(incomplete, lists.not_denied, denied->key));
+    if (lists.denies_others)
+        to.note(smb_note_kind::differs, about, "hosts that are in neither list have no access");
 }
 
 // The share-level value in effect: that of the share, else that of [global].
@@ -119,8 +159,9 @@ void apply(draft& to, const smb_row& row, const smb_parameter& given) {
 }
 
 void apply_path(draft& to, const smb_section& global) {
-    if (effective(to.section, global, "msdfsproxy") != nullptr and to.known.find("referral") != nullptr)
-        return;
+    to.is_referral =
+        effective(to.section, global, "msdfsproxy") != nullptr and to.known.find("referral") != nullptr;
+    if (to.is_referral) return;
     const smb_parameter* const path = effective(to.section, global, "path");
     if (path == nullptr or path->value.empty())
         return to.skip(to.section.place, "", "it has no path; add one");
@@ -130,6 +171,69 @@ void apply_path(draft& to, const smb_section& global) {
             path->place, " path",
             fmt::format("the path depends on the client ({}); add a share for each directory", text.error()));
     to.set("path", *text);
+}
+
+// Samba removes the bits that a mask does not have, and adds others; the setting is the result. A
+// directory keeps the set-group-ID bit that it has from its parent, if the mask has that bit.
+void apply_modes(draft& to, const smb_section& global) {
+    struct modes {
+        std::string_view mask;
+        std::string_view force;
+        std::string_view usual_mask;
+        smb_mode_rule rule;
+    };
+    constexpr std::array<modes, 2> both{
+        {{"createmask", "forcecreatemode", "0744", {.usual = 0666, .needed = 0600, .permitted = 0777}},
+         {"directorymask",
+          "forcedirectorymode",
+          "0755",
+          {.usual = 02777, .needed = 0700, .permitted = 03777}}}};
+    for (const modes& each : both) {
+        const smb_parameter* const mask = effective(to.section, global, each.mask);
+        const smb_parameter* const force = effective(to.section, global, each.force);
+        const setting_record* const setting = to.setting_of(*row_of(share_rows(), each.mask));
+        for (const auto& [given, name] : {std::pair(mask, each.mask), std::pair(force, each.force)})
+            if (given != nullptr and setting == nullptr)
+                to.note(smb_note_kind::none, *given, std::string(row_of(share_rows(), name)->advice));
+        if (setting == nullptr or (mask == nullptr and force == nullptr)) continue;
+        const auto mode = smb_mode(mask == nullptr ? each.usual_mask : std::string_view(mask->value),
+                                   force == nullptr ? "0" : std::string_view(force->value), each.rule);
+        if (mode)
+            to.set(setting->key, *mode);
+        else
+            to.note(smb_note_kind::none, mask != nullptr ? *mask : *force,
+                    fmt::format("its value is not converted ({}); set {}", mode.error(), setting->key));
+    }
+}
+
+// A share that is read-only, except for some users.
+void apply_read_only(draft& to, const smb_section& global) {
+    if (not is_set(to.section, global, "readonly", true)) return;
+    const smb_parameter* const writers = effective(to.section, global, "writelist");
+    const smb_row& row = *row_of(share_rows(), "writelist");
+    const setting_record* const setting = to.setting_of(row);
+    if (writers == nullptr or writers->value.empty()) return to.set("read-only", true);
+    if (setting == nullptr) {
+        to.note(smb_note_kind::none, *writers, std::string(row.advice));
+        return to.set("read-only", true);
+    }
+    const auto text = smb_substituted(writers->value, to.section.name);
+    const auto converted =
+        converted_smb_value(text.value_or(writers->value), smb_rule::users, setting_kind::list);
+    ENSURE(converted.has_value(), "a list of users always has a value");
+    if (not converted->skipped.empty())
+        to.note(smb_note_kind::none, *writers,
+                fmt::format("elements of the list that are not converted: {}; complete {}",
+                            converted->skipped.size(), setting->key));
+    const bool is_empty = std::get<std::vector<std::string>>(converted->value).empty();
+    is_empty ? to.set("read-only", true) : to.set(setting->key, converted->value);
+}
+
+// Settings whose default is not that of Samba.
+void apply_defaults(draft& to, const smb_section& global) {
+    if (to.known.find("hide-dot-files") != nullptr and
+        effective(to.section, global, "hidedotfiles") == nullptr)
+        to.set("hide-dot-files", true);
 }
 
 void apply_modules(draft& to, const smb_section& global) {
@@ -154,12 +258,22 @@ void apply_modules(draft& to, const smb_section& global) {
     }
 }
 
+// Returns false if another parameter makes this one unnecessary.
+[[nodiscard]] bool is_needed(const draft& to, std::string_view parameter) {
+    if (parameter == "readlist") return not to.settings.contains("read-only");
+    if (parameter == "inheritowner") return not to.settings.contains("owner");  // 'force user'
+    return true;
+}
+
 void apply_share_parameters(draft& to, const smb_section& global) {
     for (const smb_row& row : share_rows()) {
         if (row.parameter.ends_with('*')) continue;
         const smb_parameter* const given = effective(to.section, global, row.parameter);
-        if (given != nullptr) apply(to, row, *given);
+        if (given != nullptr and is_needed(to, row.parameter)) apply(to, row, *given);
     }
+    apply_hosts(to);
+    apply_modes(to, global);
+    apply_defaults(to, global);
     for (const smb_parameter& each : to.section.parameters) {
         const smb_row* const row = row_of(share_rows(), each.name);
         if (row == nullptr)
@@ -209,16 +323,13 @@ private:
         to.set("name", section.name);
         apply_path(to, global_);
         if (to.is_skipped) return;
-        if (is_set(section, global_, "readonly", true)) to.set("read-only", true);
+        apply_read_only(to, global_);
         apply_encryption(to, section.find("serversmbencrypt"));
         apply_share_parameters(to, global_);
         apply_modules(to, global_);
         if (to.is_skipped) return;
         ++done_.shares;
-        if (is_set(section, global_, "guestok", false))
-            guests_.push_back(&to);
-        else if (not to.settings.contains("user"))
-            are_others_open_ = true;
+        if (is_set(section, global_, "guestok", false)) guests_.push_back(&to);
     }
 
     void add_homes(draft& to) {
@@ -244,6 +355,7 @@ private:
 
     void apply_server() {
         apply_network();
+        apply_hosts(server_);
         apply_encryption(server_, global_.find("serversmbencrypt"));
         if (const smb_parameter* const security = global_.find("security");
             security != nullptr and (security->value == "ads" or security->value == "domain"))
@@ -290,24 +402,18 @@ private:
         return converted ? std::optional(converted->value) : std::nullopt;
     }
 
-    // The setting of the server admits guests to all shares without a list of users.
+    [[nodiscard]] static bool is_writable_for_guests(const draft& share) {
+        return not share.settings.contains("read-only") and not share.settings.contains("write-user");
+    }
+
+    // The setting of the server admits guests to all shares without a setting of their own.
     void apply_guests() {
-        if (guests_.empty()) return;
-        const setting_record* const own = share_.find("guest");
-        if (own != nullptr and own->kind == setting_kind::text) {
-            for (draft* const each : guests_)
-                each->set("guest", std::string(each->settings.contains("read-only") ? "read" : "write"));
-            for (draft& each : shares_)
-                if (not each.is_skipped) each.set("guest", std::string("off"));
-            return server_.set("guest", true);
-        }
-        if (not are_others_open_) return server_.set("guest", true);
+        if (guests_.empty() or share_.find("guest") == nullptr) return;
         for (draft* const each : guests_)
-            if (const smb_parameter* const given = effective(each->section, global_, "guestok"))
-                each->note(
-                    smb_note_kind::none, *given,
-                    "'guest' of the server would open the other shares, too; give these a list in user, "
-                    "and then set guest");
+            each->set("guest", std::string(is_writable_for_guests(*each) ? "write" : "read"));
+        for (draft& each : shares_)
+            if (not each.is_skipped) each.set("guest", std::string("off"));
+        server_.set("guest", true);
     }
 
     // Moves the notes of a table to the result, with their comments before it.
@@ -326,7 +432,6 @@ private:
     draft server_;
     std::deque<draft> shares_;  // addresses remain valid
     std::vector<draft*> guests_;
-    bool are_others_open_ = false;
     smb_imported done_;
 };
 
@@ -348,6 +453,8 @@ std::string text_of(const smb_note& note) {
                 return "no equivalent, so more users have access";
             case smb_note_kind::none:
                 return "no equivalent";
+            case smb_note_kind::differs:
+                return "the meaning of its setting differs";
             case smb_note_kind::standard:
                 return "sluice does this by default";
         }

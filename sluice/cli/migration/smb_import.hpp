@@ -10,7 +10,8 @@
 namespace sluice::cli {
 
 /// The kind of a report about a parameter. `wider`: users have more access than with Samba.
-enum class smb_note_kind : std::uint8_t { error, wider, none, standard };
+/// `differs`: it has a setting with another meaning.
+enum class smb_note_kind : std::uint8_t { error, wider, none, differs, standard };
 
 struct smb_note {
     smb_note_kind kind = smb_note_kind::none;

@@ -15,7 +15,7 @@ enum class smb_rule : std::uint8_t {
     account,     // a user or group, without the characters that mark a group
     users,       // a list of users and groups
     hosts,       // a list of hosts
-    file_mode,   // permissions, in octal
+    file_mode,   // permissions, in octal; several parameters have one setting
     patterns,    // a list that slashes separate
     megabytes,   // a number of megabytes
     referral,    // a share of another server
@@ -25,17 +25,17 @@ enum class smb_rule : std::uint8_t {
     restricting  // as none, and without it users have more access than with Samba
 };
 
-/// One parameter. To support another: add a row. If this program has none of the settings, the
+/// One parameter. To support another: add a row. If this program does not have the setting, the
 /// parameter is reported as one without an equivalent.
 struct smb_row {
     // As canonical_smb_name(). "recycle:*" is every name with this beginning.
     std::string_view parameter;
     smb_rule rule = smb_rule::none;
-    // Names, separated by '|'. The first that this program knows is used.
-    std::string_view settings{};
-    std::string_view advice{};  // for the report
+    std::string_view setting{};  // empty: none
+    std::string_view advice{};   // for the report, if the program has no setting
     // The type of the setting, if its reader examines the value itself.
     setting_kind kind = setting_kind::text;
+    std::string_view difference{};  // for the report, if it has one
 };
 
 /// The parameters of a share, which [global] may have as defaults.

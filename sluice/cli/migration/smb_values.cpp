@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <charconv>
 #include <cstdint>
 #include <optional>
@@ -48,20 +46,6 @@ template <class Number>
     return result;
 }
 
-[[nodiscard]] conversion hosts_of(std::string_view value) {
-    smb_converted result;
-    std::vector<std::string> hosts;
-    for (const std::string& each : smb_list(value)) {
-        std::string host = smb_host(each);
-        if (host.empty())
-            result.skipped.push_back(each);
-        else
-            hosts.push_back(std::move(host));
-    }
-    result.value = std::move(hosts);
-    return result;
-}
-
 [[nodiscard]] conversion patterns_of(std::string_view value) {
     std::vector<std::string> patterns;
     while (not value.empty()) {
@@ -81,12 +65,6 @@ template <class Number>
     }
     if (targets.empty()) return std::unexpected("the list is empty");
     return smb_converted{.value = std::move(targets)};
-}
-
-[[nodiscard]] conversion mode_of(std::string_view value) {
-    const auto mode = number_of<unsigned>(value, 8);
-    if (not mode or *mode > 07777) return std::unexpected("use an octal number");
-    return smb_converted{.value = fmt::format("{:04o}", *mode & 0777)};
 }
 
 [[nodiscard]] conversion plain(std::string_view value, setting_kind kind, bool is_opposite) {
@@ -114,55 +92,7 @@ template <class Number>
     return std::unexpected("the type of the setting is unknown");
 }
 
-// Returns the bytes of "192.168.1", as many as there are; none if it is not an address.
-[[nodiscard]] std::vector<std::uint8_t> bytes_of(std::string_view text) {
-    std::vector<std::uint8_t> bytes;
-    while (not text.empty() and bytes.size() != 5) {
-        const std::size_t dot = text.find('.');
-        const auto byte = number_of<std::uint8_t>(text.substr(0, dot));
-        if (not byte) return {};
-        bytes.push_back(*byte);
-        text.remove_prefix(dot == std::string_view::npos ? text.size() : dot + 1);
-    }
-    return bytes.size() > 4 ? std::vector<std::uint8_t>() : bytes;
-}
-
-[[nodiscard]] std::string dotted(std::vector<std::uint8_t> bytes) {
-    bytes.resize(4);
-    return fmt::format("{}.{}.{}.{}", bytes[0], bytes[1], bytes[2], bytes[3]);
-}
-
-// Returns the length of the prefix that "255.255.255.0" or "24" states.
-[[nodiscard]] std::optional<unsigned> prefix_of(std::string_view text) {
-    if (not text.contains('.')) return number_of<unsigned>(text);
-    const auto bytes = bytes_of(text);
-    if (bytes.size() != 4) return std::nullopt;
-    const std::uint32_t mask = static_cast<std::uint32_t>(bytes[0]) << 24 |
-                               static_cast<std::uint32_t>(bytes[1]) << 16 |
-                               static_cast<std::uint32_t>(bytes[2]) << 8 | bytes[3];
-    const auto length = static_cast<unsigned>(std::countl_one(mask));
-    const std::uint32_t expected = length == 0 ? 0 : ~std::uint32_t{0} << (32 - length);
-    return mask == expected ? std::optional(length) : std::nullopt;
-}
-
 }  // namespace
-
-std::string smb_host(std::string_view text) {
-    if (text == "localhost") return "127.0.0.1";
-    const std::size_t slash = text.find('/');
-    const std::string_view host = text.substr(0, slash);
-    const bool is_ip6 =
-        host.contains(':') and host.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
-    const auto prefix =
-        slash == std::string_view::npos ? std::optional(0U) : prefix_of(text.substr(slash + 1));
-    if (not prefix or *prefix > (is_ip6 ? 128U : 32U)) return "";
-    if (is_ip6) return std::string(text);
-    const auto bytes = bytes_of(host);
-    if (bytes.empty()) return "";
-    if (slash != std::string_view::npos) return fmt::format("{}/{}", dotted(bytes), *prefix);
-    if (bytes.size() == 4) return dotted(bytes);
-    return host.ends_with('.') ? fmt::format("{}/{}", dotted(bytes), 8 * bytes.size()) : "";
-}
 
 std::expected<smb_converted, std::string> converted_smb_value(std::string_view value, smb_rule rule,
                                                               setting_kind kind) {
@@ -173,14 +103,10 @@ std::expected<smb_converted, std::string> converted_smb_value(std::string_view v
             return plain(value, kind, true);
         case smb_rule::users:
             return users_of(value);
-        case smb_rule::hosts:
-            return hosts_of(value);
         case smb_rule::patterns:
             return patterns_of(value);
         case smb_rule::referral:
             return referral_of(value);
-        case smb_rule::file_mode:
-            return mode_of(value);
         case smb_rule::account: {
             std::string name = account_name(value);
             if (name.empty() or name.contains('%')) return std::unexpected("it depends on the client");
@@ -191,6 +117,8 @@ std::expected<smb_converted, std::string> converted_smb_value(std::string_view v
             if (not megabytes) return std::unexpected("use a number of megabytes");
             return smb_converted{.value = fmt::format("{}M", *megabytes)};
         }
+        case smb_rule::hosts:
+        case smb_rule::file_mode:
         case smb_rule::converted:
         case smb_rule::standard:
         case smb_rule::none:
@@ -198,6 +126,17 @@ std::expected<smb_converted, std::string> converted_smb_value(std::string_view v
             break;
     }
     return std::unexpected("it has no setting");
+}
+
+std::expected<std::string, std::string> smb_mode(std::string_view mask, std::string_view force,
+                                                 const smb_mode_rule& rule) {
+    const auto kept = number_of<unsigned>(mask, 8);
+    const auto added = number_of<unsigned>(force, 8);
+    if (not kept or not added or *kept > 07777 or *added > 07777)
+        return std::unexpected("use an octal number");
+    const unsigned mode = ((rule.usual & *kept) | *added) & rule.permitted;
+    if ((mode & rule.needed) != rule.needed) return std::unexpected("the owner would lack rights");
+    return fmt::format("{:04o}", mode);
 }
 
 }  // namespace sluice::cli

@@ -20,8 +20,15 @@ struct smb_converted {
 [[nodiscard]] std::expected<smb_converted, std::string> converted_smb_value(std::string_view value,
                                                                             smb_rule rule, setting_kind kind);
 
-/// Returns a host or network of `hosts allow` as an address with an optional prefix: "192.168.1."
-/// is "192.168.1.0/24". An empty text: it is a name, or has another form.
-[[nodiscard]] std::string smb_host(std::string_view text);
+/// The mode of new files, or of new directories.
+struct smb_mode_rule {
+    unsigned usual = 0;      // without a mask
+    unsigned needed = 0;     // bits without which the setting is invalid
+    unsigned permitted = 0;  // bits that the setting can have
+};
+/// Returns the mode that a mask and a mode to force result in, as octal digits. Errors: the rule
+/// that they violate. Allocates: the text. Pure.
+[[nodiscard]] std::expected<std::string, std::string> smb_mode(std::string_view mask, std::string_view force,
+                                                               const smb_mode_rule& rule);
 
 }  // namespace sluice::cli
