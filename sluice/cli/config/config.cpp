@@ -61,7 +61,7 @@ void check(const config_arguments& arguments) {
     if (not is_read and options.record->problems.size() == 1 and options.record->problems.front().line == 0)
         fail(read.error());  // the file cannot be read
     bool is_complete = add_problems(options, found);
-    if (options.shares.empty()) {
+    if (is_complete and options.shares.empty()) {
         found.add_error(0, "no shares; add a table [[share]] with a path or a referral");
         is_complete = false;
     }

@@ -167,6 +167,16 @@ class Show(Case):
         self.assertEqual(share["read-only-user"]["value"], ["guest", "bob"])
         self.assertEqual((share["comment"]["value"], share["comment"]["line"]), ("c", 6))
 
+    def test_guests_and_hosts_of_a_share_are_those_in_effect(self):
+        self.write("sluice.toml", 'guest-write = true\nallowed-host = ["192.0.2.1"]\n[groups]\nstaff = ["bob"]\n[[share]]\npath = "{dir}"\n'
+                                  'hide = ["*.tmp"]\nhide-dot-files = true\n[[share]]\npath = "{dir}"\nguest = "off"\n')
+        server, (first, second) = self.settings("sluice.toml")
+        self.assertEqual(server["groups"]["value"].replace("'", '"').replace(" ", ""), '{staff=["bob"]}')
+        self.assertEqual((first["guest"]["value"], first["guest"]["origin"], first["guest"]["line"]), ("write", "server", 1))
+        self.assertEqual((second["guest"]["value"], second["guest"]["origin"]), ("off", "file"))
+        self.assertIsNone(first["allowed-host"]["value"])
+        self.assertEqual((first["hide"]["value"], first["hide"]["origin"]), (["*.tmp"], "file"))
+
     def test_each_option_of_the_server_is_a_setting_that_is_shown(self):
         self.write("sluice.toml", '[[share]]\npath = "{dir}"\n')
         server, _ = self.settings("sluice.toml")
@@ -185,6 +195,12 @@ class Show(Case):
         done = self.sluice("config", "check", "again.toml")
         self.assertNotIn(SECRET, done.stderr + self.sluice("config", "check", "sluice.toml").stderr)
 
+    def test_groups_are_valid_in_the_shown_text(self):
+        self.add_user("bob")
+        self.write("sluice.toml", 'users-file = "users"\n[groups]\n"a b" = ["bob"]\n[[share]]\npath = "{dir}"\nuser = ["@a b"]\n')
+        self.write("again.toml", self.sluice("config", "show", "sluice.toml").stdout)
+        self.sluice("config", "check", "again.toml")
+
 
 class Check(Case):
     def test_the_default_file_is_in_the_configuration_directory(self):
@@ -197,7 +213,9 @@ class Check(Case):
     def test_a_file_that_the_server_refuses_has_errors(self):
         self.add_user("bob")
         for text in ('name = "a b"\n[[share]]\npath = "{dir}"\n', '[[share]]\npath = "{dir}/none"\n', "[[share]]\n",
-                     'user = ["eve"]\n[[share]]\npath = "{dir}"\n', '[[share]]\npath = "{dir}"\njournal = true\n'):
+                     'user = ["eve"]\n[[share]]\npath = "{dir}"\n', '[[share]]\npath = "{dir}"\nuser = ["@no-such-group"]\n',
+                     'version = 2\n', '[[share]]\npath = "{dir}"\nhide = ["*"]\n',
+                     '[[share]]\npath = "{dir}"\njournal = true\n'):
             with self.subTest(text=text):
                 self.write("sluice.toml", 'users-file = "users"\n' + text)
                 self.sluice("config", "check", "sluice.toml", status=1)
@@ -311,6 +329,25 @@ class Reload(Case):
             self.assertNotIn(SECRET, log)
             self.await_reload(process, 3)
             self.assertIn('changes="restart needed for name"', self.log())
+
+    def test_groups_hosts_and_the_rules_for_files_are_reloaded(self):
+        self.add_user("bob")
+        general = 'users-file = "users"\nlisten = ["127.0.0.1:0"]\n'
+        share = '[[share]]\nname = "a"\npath = "{dir}"\n'
+        self.write("sluice.toml", general + share)
+        with self.server("--config", "sluice.toml") as (process, _):
+            members = ", ".join(f'"user{n}"' for n in range(200))
+            self.write("sluice.toml", f'version = 1\n{general}guest-write = true\ndenied-host = ["192.0.2.0/24"]\n'
+                                      f'[groups]\nstaff = ["bob"]\nmany = [{members}]\n' + share +
+                       'file-mode = "0600"\nhide = ["*.tmp"]\nwrite-user = ["@staff"]\nguest = "off"\nallowed-host = ["127.0.0.1"]\n')
+            self.await_reload(process, 1)
+            log = self.log()
+            for setting in ("version", "guest-write", "denied-host", "groups"):
+                self.assertIn(f'msg="setting changed" setting="{setting}" before="not set"', log)
+            for setting in ("file-mode", "hide", "write-user", "guest", "allowed-host"):
+                self.assertRegex(log, f'msg="share changed" share="a" settings=.*{setting}: not set -> ')
+            self.assertIn('changes="1 share changed, 4 settings changed"', log)
+            self.assertLess(max(len(line) for line in log.splitlines() if '"groups"' in line), 1000)
 
 
 if __name__ == "__main__":

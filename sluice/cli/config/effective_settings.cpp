@@ -112,7 +112,7 @@ void inherit_guest(effective_setting& own, const table_record& server) {
     const setting_record* const writes = server.find("guest-write");
     const bool* const is = writes == nullptr ? nullptr : std::get_if<bool>(&writes->value);
     own.default_text = "read";
-    if (is == nullptr or not *is) return;
+    if (is == nullptr or not*is) return;
     own.value = std::string("write");
     own.default_text.clear();
     own.line = writes->line;

@@ -89,12 +89,21 @@ void check_combinations(const serve_options& options, findings& to) {
     const auto is_guest = [](const std::string& name) {
         return equal_ignoring_case(std::string_view(name), std::string_view("guest"));
     };
-    for (std::size_t i = 0; not options.guest and i != options.shares.size(); ++i)
-        if (std::ranges::any_of(options.shares[i].read_only_users, is_guest))
-            to.add_warning(line_of(options.record->shares[i], "read-only-user"),
-                           fmt::format("share '{}': read-only-user names anonymous users, which the server "
-                                       "rejects; set guest to accept them",
-                                       options.shares[i].name));
+    if (not options.guest and options.guest_write)
+        to.add_warning(line_of(table, "guest-write"),
+                       "guest-write has no effect without guest; set guest to accept anonymous users");
+    for (std::size_t i = 0; not options.guest and i != options.shares.size(); ++i) {
+        const share_options& share = options.shares[i];
+        const auto warn_of = [&](std::string_view key, std::string_view what) {
+            to.add_warning(line_of(options.record->shares[i], key),
+                           fmt::format("share '{}': {} {} anonymous users, which the server rejects; set "
+                                       "guest of the server to accept them",
+                                       share.name, key, what));
+        };
+        if (std::ranges::any_of(share.read_only_users, is_guest)) warn_of("read-only-user", "names");
+        if (std::ranges::any_of(share.write_users, is_guest)) warn_of("write-user", "names");
+        if (not share.guest.empty() and share.guest != "off") warn_of("guest", "admits");
+    }
 }
 
 }  // namespace

@@ -20,11 +20,24 @@ namespace {
 using smb::server::event_severity;
 
 constexpr std::size_t lines_max = 200;
+constexpr std::size_t value_bytes_max = 500;
 
-// The settings of the server that a reload applies. All others need a restart.
-constexpr std::array<std::string_view, 9> reloaded_settings{
-    "user",    "administrator", "read-only",   "read-only-user",   "hide-unreadable",
-    "auditor", "offload",       "short-names", "previous-versions"};
+// The settings of the server that a reload applies. All others need a restart. "version" has no
+// effect.
+constexpr std::array<std::string_view, 14> reloaded_settings{"user",
+                                                             "administrator",
+                                                             "groups",
+                                                             "allowed-host",
+                                                             "denied-host",
+                                                             "read-only",
+                                                             "read-only-user",
+                                                             "auditor",
+                                                             "hide-unreadable",
+                                                             "guest-write",
+                                                             "offload",
+                                                             "short-names",
+                                                             "previous-versions",
+                                                             "version"};
 
 // By folded name: the name and the settings.
 using tables = std::map<std::string, std::pair<std::string, const table_record*>>;
@@ -67,7 +80,9 @@ void compare_servers(configuration_changes& to, const serve_options& started, co
                          std::back_inserter(to.needs_restart), std::not_fn(is_reloaded));
 }
 
+// A list or a table may be too long for a line of the log.
 [[nodiscard]] std::string shown(const std::string& value) {
+    if (value.size() > value_bytes_max) return value.substr(0, value_bytes_max) + "...";
     return value.empty() ? "not set" : value;
 }
 

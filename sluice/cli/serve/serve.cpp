@@ -499,8 +499,8 @@ void serve(const serve_options& given, const std::string& file) {
                       configuration_for(options, *std::move(shares.shares), users, resources, activated));
     publish_rules(server, options);
     const auto watching_loops = watch_loops(watchdog, domains, manager);
-    reload_requests reloads(*loop, reload_calls(server, *users.database, given, options, file, opener, groups,
-                                                log, manager));
+    reload_requests reloads(
+        *loop, reload_calls(server, *users.database, given, options, file, opener, groups, log, manager));
     const auto ends_in_time =
         or_fail(stop_deadline::start([&] { end_with_stuck_calls(domains, reloads, log); }));
     const auto end_service = [&] { reloads.end(), stop.set(true); };
