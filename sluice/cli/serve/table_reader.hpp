@@ -70,8 +70,8 @@ public:
 
     /// Records an error. The first one is in `problem`.
     void refuse(const toml::node& node, std::string_view why);
-    /// Refuses all settings that were not looked up. `is_misplaced`: whether a setting is of the
-    /// other kind of table, and `where` these belong.
+    /// Refuses all settings that were not looked up. `is_misplaced` returns whether the other kind
+    /// of table has a setting, and `where` is the place of that kind.
     void refuse_unknown(bool (*is_misplaced)(std::string_view), std::string_view where);
 
     static constexpr std::string_view shares_key = "share";
