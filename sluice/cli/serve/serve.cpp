@@ -23,6 +23,8 @@
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/serve/activation.hpp"
 #include "sluice/cli/serve/banner.hpp"
+#include "sluice/cli/serve/configuration_changes.hpp"
+#include "sluice/cli/serve/configuration_file.hpp"
 #include "sluice/cli/serve/discovery.hpp"
 #include "sluice/cli/serve/host_accounts.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
@@ -81,46 +83,6 @@ using smb::server::user_database;
 [[nodiscard]] std::string account_name() {
     const passwd* const account = getpwuid(geteuid());
     return account != nullptr ? account->pw_name : "sluice";
-}
-
-// Returns the last name of a path, without a call of its file system, which may not answer.
-[[nodiscard]] std::string last_name_of(const std::string& path) {
-    std::error_code unknown;  // where the program was started
-    const std::filesystem::path whole = std::filesystem::absolute(path, unknown).lexically_normal();
-    return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
-}
-
-// Gives every share a name: that of its directory, made unique.
-void name_shares(std::vector<share_options>& shares) {
-    std::vector<std::string> taken;
-    for (share_options& share : shares) {
-        if (share.name.empty()) share.name = last_name_of(share.path);
-        if (share.name.empty()) share.name = "root";
-        const std::string wanted = share.name;
-        for (int number = 2; std::ranges::find(taken, fold(share.name)) != taken.end(); ++number)
-            share.name = fmt::format("{}-{}", wanted, number);
-        taken.push_back(fold(share.name));
-    }
-}
-
-// Returns the options of the command line, completed with those of the file, or the reason why they
-// are invalid.
-[[nodiscard]] std::expected<serve_options, std::string> with_file(serve_options options,
-                                                                  const std::string& file) {
-    if (not file.empty()) {
-        const auto read = read_configuration(file, options);
-        if (not read) return std::unexpected(read.error());
-    }
-    if (options.shares.empty())
-        return std::unexpected(file + ": no shares; add a table [[share]] with a path or a referral");
-    name_shares(options.shares);
-    for (share_options& share : options.shares) {
-        share.hide_unreadable = share.hide_unreadable or options.hide_unreadable;
-        share.read_only_users.insert(share.read_only_users.end(), options.read_only_users.begin(),
-                                     options.read_only_users.end());
-        share.auditors.insert(share.auditors.end(), options.auditors.begin(), options.auditors.end());
-    }
-    return options;
 }
 
 // Admits the users of --user, with the passwords given there; without it, all in the users file.
@@ -185,12 +147,16 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
 [[nodiscard]] std::vector<std::string> reload_shares(smb_server& server, user_database& users,
                                                      const reload_requests::read_options& options,
                                                      const share_roots& answered, share_opener& opener,
+                                                     running_configuration& running,
                                                      smb::server::event_log& log, service_manager& manager) {
     using smb::server::event_severity;
+    bool keeps_users = false;
     if (options)
-        if (const auto admitted = admit(users, *options); not admitted)
+        if (const auto admitted = admit(users, *options); not admitted) {
+            keeps_users = true;
             log.write(event_severity::error, "cannot apply --user; keeping the current users",
                       {{"why", admitted.error()}});
+        }
     end_sessions_of_removed_users(server, log);
     auto reopened = options ? opener.reopen(*options, answered)
                             : share_opener::reopened{.shares = std::unexpected(options.error())};
@@ -207,8 +173,10 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     report_no_answer(reopened.without_snapshots, "it has no previous versions until it answers", log);
     report_no_answer(reopened.left_out, "it is not served until it answers", log);
     report_problems(server, *options, users, reopened.missing_snapshots, log);
-    log.write(event_severity::info, "configuration reloaded", {});
-    manager.set_status(serving_text(options->shares.size(), server));
+    const std::string changes = running.replace(*options, keeps_users, log);
+    log.write(event_severity::info, "configuration reloaded", {{"changes", changes}});
+    manager.set_status(fmt::format("{}; changes of the last reload: {}",
+                                   serving_text(options->shares.size(), server), changes));
     return reopened.needed;
 }
 
@@ -222,15 +190,18 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     return options;
 }
 
-[[nodiscard]] reload_requests::actions reload_actions(smb_server& server, user_database& users,
-                                                      const serve_options& given, const std::string& file,
-                                                      share_opener& opener, host_groups& groups,
-                                                      smb::server::event_log& log, service_manager& manager) {
+// `started` is the configuration that the server has started with.
+[[nodiscard]] reload_requests::actions reload_calls(smb_server& server, user_database& users,
+                                                    const serve_options& given, const serve_options& started,
+                                                    const std::string& file, share_opener& opener,
+                                                    host_groups& groups, smb::server::event_log& log,
+                                                    service_manager& manager) {
     return {.read = [given, file, &groups] { return with_groups(with_file(given, file), groups); },
             .find_root = find_share_root,
             .reload =
-                [&](const reload_requests::read_options& options, const share_roots& answered) {
-                    return reload_shares(server, users, options, answered, opener, log, manager);
+                [&, running = std::make_shared<running_configuration>(started)](
+                    const reload_requests::read_options& options, const share_roots& answered) {
+                    return reload_shares(server, users, options, answered, opener, *running, log, manager);
                 },
             .ended = [&] { manager.reloaded(); }};
 }
@@ -530,7 +501,7 @@ void serve(const serve_options& given, const std::string& file) {
     publish_rules(server, options);
     const auto watching_loops = watch_loops(watchdog, domains, manager);
     reload_requests reloads(
-        *loop, reload_actions(server, *users.database, given, file, opener, groups, log, manager));
+        *loop, reload_calls(server, *users.database, given, options, file, opener, groups, log, manager));
     const auto ends_in_time =
         or_fail(stop_deadline::start([&] { end_with_stuck_calls(domains, reloads, log); }));
     const auto end_service = [&] { reloads.end(), stop.set(true); };

@@ -5,19 +5,21 @@
 namespace sluice::cli {
 namespace {
 
-void add_general_options(command_syntax command, serve_arguments& given) {
+void add_operands(command_syntax command, serve_arguments& given) {
     command.add_option(
         "PATH", given.paths,
         "directory or FAT disk image to share, or NAME=PATH (repeatable); the name defaults to "
         "the last component of PATH");
     command.add_option("--config", given.configuration, "read settings and shares from a TOML file")
         .value_name("FILE");
+}
+
+void add_general_options(command_syntax command, serve_arguments& given) {
     command
         .add_option("--loops", given.options.loops, "number of I/O threads; 0 means one per CPU [default: 0]")
         .between(0U, loops_max);
     command.add_flag("--offload", given.options.offload,
                      "run all file system calls outside the event loops, for local disks that can hang");
-    command.add_flag("--limits", given.wants_limits, "print all resource limits of the server and exit");
 }
 
 void add_access_options(command_syntax command, serve_options& options) {
@@ -181,6 +183,13 @@ void add_observation_options(command_syntax command, serve_options& options) {
 }  // namespace
 
 void declare_serve_options(command_syntax command, serve_arguments& into) {
+    add_operands(command, into);
+    declare_serve_settings(command, into);
+    add_image_options(command, into.image);
+    command.add_flag("--limits", into.wants_limits, "print all resource limits of the server and exit");
+}
+
+void declare_serve_settings(command_syntax command, serve_arguments& into) {
     add_general_options(command, into);
     add_access_options(command, into.options);
     add_protection_options(command, into.options, into.no_confinement);
@@ -224,7 +233,6 @@ void declare_serve_options(command_syntax command, serve_arguments& into) {
                     "root: /run/sluice]")
         .value_name("DIR")
         .group("Files");
-    add_image_options(command, into.image);
     add_observation_options(command, into.options);
 }
 
