@@ -21,6 +21,7 @@
 #include "sluice/cli/fat/image/image_share.hpp"
 #include "sluice/cli/hardening/hardening.hpp"
 #include "sluice/cli/message.hpp"
+#include "sluice/cli/password.hpp"
 #include "sluice/cli/serve/banner.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
 #include "sluice/cli/serve/limits.hpp"
@@ -42,6 +43,7 @@
 #include "sluice/cli/serve/stop_deadline.hpp"
 #include "sluice/cli/serve/watchdog_thread.hpp"
 #include "sluice/cli/status/observers.hpp"
+#include "sluice/cli/status/web/web_sessions.hpp"
 #include "sluice/cli/user_edits.hpp"
 #include "sluice/cli/user_names.hpp"
 #include "sluice/io/best_available.hpp"
@@ -60,19 +62,6 @@ using smb::server::user_database;
 
 constexpr std::uint16_t usual_port = 445;
 constexpr std::uint16_t unprivileged_port = 1445;
-
-// Returns a password that is easy to type: no ambiguous characters. 20 of 31 characters are 99
-// bits.
-[[nodiscard]] std::string make_password() {
-    constexpr std::string_view letters = "abcdefghjkmnpqrstuvwxyz23456789";
-    system_random random;
-    std::string password;
-    for (int i = 0; i != 20; ++i) {
-        if (i != 0 and i % 5 == 0) password += '-';
-        password += letters[random.below(letters.size())];
-    }
-    return password;
-}
 
 [[nodiscard]] std::string account_name() {
     const passwd* const account = getpwuid(geteuid());
@@ -321,15 +310,19 @@ struct opened_service {
     std::unique_ptr<observers> watching;
 };
 
-// Restores persistent handles, starts to listen, and opens the status socket and the metrics. From
-// here on the server has tasks, so an error ends it in the same way as a signal.
+// Restores persistent handles, starts to listen, and opens the status socket, the metrics and the
+// web page. From here on the server has tasks, so an error ends it in the same way as a signal.
 [[nodiscard]] std::expected<opened_service, std::string> open_service(smb_server& server,
+                                                                      secret_random_source& random,
                                                                       const serve_options& options) {
     server.restore();
     const auto is_fallback_port = start(server, options);
     if (not is_fallback_port) return std::unexpected(is_fallback_port.error());
-    auto watching =
-        observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});
+    auto watching = observers::open(server, random,
+                                    {.status_socket = options.status_socket,
+                                     .metrics = options.metrics,
+                                     .web = options.web,
+                                     .web_token = options.web_token});
     if (not watching) return std::unexpected(watching.error());
     return opened_service{.is_fallback_port = *is_fallback_port, .watching = *std::move(watching)};
 }
@@ -370,6 +363,10 @@ void print_banner(const smb_server& server, const serve_options& options, const 
     }
     if (watching.metrics() != nullptr)
         if (const auto where = watching.metrics()->address()) facts.metrics = where->text();
+    if (watching.web() != nullptr) {
+        const io::socket_address& at = watching.web()->address();
+        facts.web = (at.family() == io::address_family::local ? "" : "http://") + at.text();
+    }
     std::string text = banner_text(facts);
     fmt::print("{}\n", text);
     std::fflush(stdout);
@@ -465,6 +462,11 @@ void wait_for_threads(const share_domains& domains, const reload_requests& reloa
 [[nodiscard]] serve_options complete_options(const serve_options& given, const std::string& file) {
     auto read = with_file(given, file);
     if (not read) fail(read.error());
+    if (read->web_token_file.empty()) return *std::move(read);
+    if (read->web.empty()) fail("--web-token-file: there is no page to protect; add --web PORT");
+    auto token = read_web_token(read->web_token_file);
+    if (not token) fail("--web-token-file: " + token.error());
+    read->web_token = *std::move(token);
     return *std::move(read);
 }
 
@@ -535,7 +537,7 @@ void serve(const serve_options& given, const std::string& file) {
     const signals handling(
         *loop, [&] { ends_in_time->begin(); }, end_service,
         [&] { reload_users(server, *users.database, log), reloads.add(); });
-    const auto service = open_service(server, options);
+    const auto service = open_service(server, random, options);
     if (service) {
         report_problems(server, options, *users.database, shares.missing_snapshots, log);
         report_other_servers(journals, log);

@@ -12,6 +12,7 @@
 
 #include "sluice/cli/byte_size.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
+#include "sluice/cli/status/web/web_address.hpp"
 
 namespace sluice::cli {
 
@@ -192,6 +193,8 @@ constexpr const char* not_a_table = "invalid share: write each one as a table [[
     reader.take("shared-locks", options.shared_locks);
     reader.take("status-socket", options.status_socket);
     reader.take("metrics", options.metrics, validate_metrics);
+    reader.take("web", options.web, validate_web);
+    reader.take("web-token-file", options.web_token_file);
     reader.take("read-only", options.read_only);
     reader.take("read-only-user", options.read_only_users);
     reader.take("hide-unreadable", options.hide_unreadable);

@@ -1,6 +1,11 @@
 #include "sluice/cli/status/http_request.hpp"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <system_error>
+
+#include "sluice/base/case_fold.hpp"
 
 namespace sluice::cli {
 
@@ -26,12 +31,6 @@ constexpr std::string_view headers_end = "\r\n\r\n";
     return is_visible(c) or c == ' ' or c == '\t' or static_cast<unsigned char>(c) >= 0x80;
 }
 
-[[nodiscard]] bool is_header(std::string_view line) noexcept {
-    const std::size_t colon = line.find(':');
-    return colon != std::string_view::npos and is_token(line.substr(0, colon)) and
-           std::ranges::all_of(line.substr(colon + 1), is_value_character);
-}
-
 // Removes and returns the text up to `separator`, which is removed as well, or the whole text
 // without one.
 [[nodiscard]] std::string_view take_until(std::string_view& text, std::string_view separator) noexcept {
@@ -39,6 +38,21 @@ constexpr std::string_view headers_end = "\r\n\r\n";
     const std::string_view taken = text.substr(0, end);
     text.remove_prefix(std::min(end + separator.size(), text.size()));
     return taken;
+}
+
+[[nodiscard]] std::string_view trimmed(std::string_view text) noexcept {
+    constexpr std::string_view blank = " \t";
+    const std::size_t first = std::min(text.find_first_not_of(blank), text.size());
+    text.remove_prefix(first);
+    return text.substr(0, text.find_last_not_of(blank) + 1);
+}
+
+template <class Number>
+[[nodiscard]] std::optional<Number> number_of(std::string_view text) noexcept {
+    Number value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stopped, problem] = std::from_chars(text.data(), end, value);
+    return problem == std::errc{} and stopped == end ? std::optional(value) : std::nullopt;
 }
 
 // Parses three parts with single spaces between them: method, target, version.
@@ -51,16 +65,145 @@ constexpr std::string_view headers_end = "\r\n\r\n";
     if (line != "HTTP/1.1" and line != "HTTP/1.0") return {.problem = http_status::version_not_supported};
     const http_method which = method == "GET"    ? http_method::get
                               : method == "HEAD" ? http_method::head
+                              : method == "POST" ? http_method::post
                                                  : http_method::other;
-    return {.problem = which == http_method::other ? http_status::method_not_allowed : http_status::ok,
-            .method = which,
-            .path = take_until(target, "?")};
+    http_request request{
+        .problem = which == http_method::other ? http_status::method_not_allowed : http_status::ok,
+        .method = which,
+        .path = take_until(target, "?")};
+    request.query = target;
+    return request;
+}
+
+// Facts of the headers that were parsed.
+struct header_state {
+    std::optional<std::size_t> body_bytes;
+    unsigned seen = 0;  // a bit for each known header
+};
+
+// Stores a header, if replies depend on it. Returns false if it is malformed, or there already.
+[[nodiscard]] bool take_header(std::string_view line, http_headers& into, header_state& state) noexcept {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) return false;
+    const std::string_view name = line.substr(0, colon);
+    const std::string_view value = trimmed(line.substr(colon + 1));
+    if (not is_token(name) or not std::ranges::all_of(value, is_value_character)) return false;
+    if (equal_ignoring_case(name, std::string_view("transfer-encoding"))) return false;
+    if (equal_ignoring_case(name, std::string_view("content-length"))) {
+        const bool is_first = not state.body_bytes.has_value();
+        state.body_bytes = number_of<std::size_t>(value);
+        return is_first and state.body_bytes.has_value();
+    }
+    struct known_header {
+        std::string_view name;
+        std::string_view* value;
+    };
+    const std::array known{known_header{"host", &into.host},
+                           known_header{"origin", &into.origin},
+                           known_header{"sec-fetch-site", &into.fetch_site},
+                           known_header{"cookie", &into.cookie},
+                           known_header{"authorization", &into.authorization},
+                           known_header{"content-type", &into.content_type}};
+    for (std::size_t i = 0; i != known.size(); ++i) {
+        if (not equal_ignoring_case(name, known[i].name)) continue;
+        const bool is_first = (state.seen & 1U << i) == 0;
+        state.seen |= 1U << i;
+        *known[i].value = value;
+        return is_first;
+    }
+    return true;
+}
+
+// The headers, and the length of the body that they announce.
+struct parsed_head {
+    http_request request;
+    std::size_t body_begins = 0;
+    std::size_t body_bytes = 0;
+};
+
+[[nodiscard]] parsed_head parse_head(std::string_view read, std::size_t end) noexcept {
+    std::string_view headers = read.substr(0, end + line_end.size());
+    parsed_head head{.request = parse_line(take_until(headers, line_end)),
+                     .body_begins = end + headers_end.size()};
+    header_state state;
+    while (not headers.empty())
+        if (not take_header(take_until(headers, line_end), head.request.headers, state)) {
+            head.request = {.problem = http_status::bad_request};
+            return head;
+        }
+    if (head.request.method == http_method::post) head.body_bytes = state.body_bytes.value_or(0);
+    const bool is_too_long = head.body_bytes > http_body_bytes_max;
+    if (head.request.problem == http_status::ok and is_too_long)
+        head.request.problem = http_status::content_too_large;
+    return head;
+}
+
+[[nodiscard]] std::optional<char> hexadecimal(std::string_view digits) noexcept {
+    unsigned char value = 0;
+    const char* const end = digits.data() + digits.size();
+    const auto [stopped, problem] = std::from_chars(digits.data(), end, value, 16);
+    if (digits.size() != 2 or problem != std::errc{} or stopped != end) return std::nullopt;
+    return static_cast<char>(value);
+}
+
+[[nodiscard]] std::optional<std::string> decoded(std::string_view encoded) {
+    std::string text;
+    for (std::size_t i = 0; i != encoded.size(); ++i) {
+        if (encoded[i] != '%') {
+            text += encoded[i] == '+' ? ' ' : encoded[i];
+            continue;
+        }
+        const auto value = hexadecimal(encoded.substr(i + 1, 2));
+        if (not value) return std::nullopt;
+        text += *value;
+        i += 2;
+    }
+    return text;
 }
 
 }  // namespace
 
+std::string_view reason_of(http_status status) noexcept {
+    switch (status) {
+        case http_status::ok:
+            return "OK";
+        case http_status::see_other:
+            return "See Other";
+        case http_status::bad_request:
+            return "Bad Request";
+        case http_status::unauthorized:
+            return "Unauthorized";
+        case http_status::forbidden:
+            return "Forbidden";
+        case http_status::not_found:
+            return "Not Found";
+        case http_status::method_not_allowed:
+            return "Method Not Allowed";
+        case http_status::content_too_large:
+            return "Content Too Large";
+        case http_status::unsupported_media_type:
+            return "Unsupported Media Type";
+        case http_status::misdirected_request:
+            return "Misdirected Request";
+        case http_status::too_many_requests:
+            return "Too Many Requests";
+        case http_status::headers_too_large:
+            return "Request Header Fields Too Large";
+        case http_status::version_not_supported:
+            return "HTTP Version Not Supported";
+    }
+    return "";
+}
+
 bool has_http_headers(std::string_view read) noexcept {
     return read.find(headers_end) != std::string_view::npos;
+}
+
+bool has_http_request(std::string_view read) noexcept {
+    const std::size_t end = read.find(headers_end);
+    if (end == std::string_view::npos) return false;
+    const parsed_head head = parse_head(read, end);
+    return head.request.problem != http_status::ok or head.body_bytes <= read.size() - head.body_begins;
 }
 
 http_request parse_http_request(std::string_view read) noexcept {
@@ -68,11 +211,24 @@ http_request parse_http_request(std::string_view read) noexcept {
     if (end == std::string_view::npos)
         return {.problem = read.size() >= http_request_bytes_max ? http_status::headers_too_large
                                                                  : http_status::bad_request};
-    std::string_view headers = read.substr(0, end + line_end.size());
-    const http_request request = parse_line(take_until(headers, line_end));
-    while (not headers.empty())
-        if (not is_header(take_until(headers, line_end))) return {.problem = http_status::bad_request};
-    return request;
+    parsed_head head = parse_head(read, end);
+    if (head.request.problem != http_status::ok) return head.request;
+    if (head.body_bytes > read.size() - head.body_begins) return {.problem = http_status::bad_request};
+    head.request.body = read.substr(head.body_begins, head.body_bytes);
+    return head.request;
+}
+
+std::optional<std::string> form_value(std::string_view form, std::string_view name) {
+    while (not form.empty()) {
+        std::string_view value = take_until(form, "&");
+        if (take_until(value, "=") == name) return decoded(value);
+    }
+    return std::nullopt;
+}
+
+std::optional<std::uint64_t> form_number(std::string_view form, std::string_view name) {
+    const std::optional<std::string> text = form_value(form, name);
+    return text ? number_of<std::uint64_t>(*text) : std::nullopt;
 }
 
 }  // namespace sluice::cli

@@ -15,24 +15,6 @@ using smb::server::smb_server;
 
 namespace {
 
-[[nodiscard]] std::string_view reason_of(http_status status) noexcept {
-    switch (status) {
-        case http_status::ok:
-            return "OK";
-        case http_status::bad_request:
-            return "Bad Request";
-        case http_status::not_found:
-            return "Not Found";
-        case http_status::method_not_allowed:
-            return "Method Not Allowed";
-        case http_status::headers_too_large:
-            return "Request Header Fields Too Large";
-        case http_status::version_not_supported:
-            return "HTTP Version Not Supported";
-    }
-    return "";
-}
-
 [[nodiscard]] std::string response(http_status status, std::string_view content_type, const std::string& body,
                                    bool has_body) {
     return fmt::format(
@@ -63,8 +45,11 @@ io::task<void> metrics_service::answer(io::socket_handle& socket) noexcept {
     if (read.empty()) co_return;  // the client only checked that the port is open
     const http_request asked = parse_http_request(read);
     const bool wants_body = asked.method != http_method::head;
-    if (asked.problem != http_status::ok or asked.path != "/metrics") {
-        const http_status status = asked.problem != http_status::ok ? asked.problem : http_status::not_found;
+    const bool is_post = asked.problem == http_status::ok and asked.method == http_method::post;
+    if (asked.problem != http_status::ok or is_post or asked.path != "/metrics") {
+        const http_status status = is_post                            ? http_status::method_not_allowed
+                                   : asked.problem != http_status::ok ? asked.problem
+                                                                      : http_status::not_found;
         const std::string body = fmt::format("{}; use GET /metrics\n", reason_of(status));
         (void)co_await co_write_all(socket, response(status, "text/plain; charset=utf-8", body, wants_body));
         co_return;

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "sluice/io/stream/listening_socket_handle.hpp"
@@ -58,6 +60,13 @@ public:
     /// requests, opens and watches; and the durable opens of removed users that wait for their
     /// client. Returns the number of sessions.
     std::size_t end_sessions_of_removed_users() noexcept;
+    /// Ends an established session, as NetSessionDel does, and logs it with the name of the
+    /// administrator. Returns false if there is none with this ID, or another has ended it.
+    /// Blocks: for the file systems, when files are removed. The first loop's thread.
+    bool end_session(std::uint64_t id, std::string_view by) noexcept;
+    /// Closes an open file, as NetFileClose does, by its number in a snapshot, and logs it. Returns
+    /// false if it is not open. Blocks, thread: as above.
+    bool close_file(std::uint64_t number, std::string_view by) noexcept;
     /// Accepts no more connections and ends the existing ones. Requests in flight are answered or
     /// cut short.
     void stop() noexcept;
