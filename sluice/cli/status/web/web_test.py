@@ -139,6 +139,27 @@ class ReadOnly(Page):
             self.assertNotIn(str(self.directory), text)
             self.assertIn(html.escape(str(self.directory)).replace("&#x27;", "&#39;"), text)
 
+    @HAS_SMBCLIENT
+    def test_a_long_list_of_open_files_has_pages(self):
+        (self.directory / "file").write_bytes(b"x")
+        os.mkfifo(self.scratch / "source")
+        commands = "open file;" * 149 + "put source held"  # it waits for a writer of the pipe
+        with self.server() as (port, _):
+            client = subprocess.Popen(["smbclient", "-p", str(port), "//127.0.0.1/files", "-U", "u%p", "-c", commands],
+                                      cwd=self.scratch, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(client.wait)
+            self.addCleanup(client.kill)
+            deadline = time.monotonic() + 60
+            while "150 opens" not in (first := self.ask("/files")[2]):
+                self.assertLess(time.monotonic(), deadline, "the client opens the file")
+                time.sleep(0.05)
+            self.assertEqual(first.count("<tr><td"), 100)
+            after = re.search(r'href="/files\?after=(\d+)">Next page', first)[1]
+            second = self.ask(f"/files?after={after}")[2]
+            self.assertEqual(second.count("<tr><td"), 50)
+            self.assertNotIn("Next page", second)
+            self.assertIn("First page", second)
+
     def test_requests_for_other_hosts_are_refused(self):
         with self.server():
             for host in "evil.example", f"evil.example:{self.web_port}", "localhost.evil.example", "":
