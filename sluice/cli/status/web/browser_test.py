@@ -29,6 +29,10 @@ class Browser(web_test.Page):
         return done.stdout
 
     def test_a_browser_shows_sessions_files_and_charts(self):
+        if SCREENSHOT:  # the page shows the path as it was given
+            os.chdir(self.scratch)
+            self.directory = pathlib.Path("Public")
+            self.directory.mkdir()
         name = "&lt;img src=x onerror=alert(1)&gt;.txt"
         (self.scratch / "large").write_bytes(b"x" * 3_000_000)
         with self.server() as (port, _), self.client(port, ("put large", "putting"), ("get large back", "getting")) as client:
@@ -70,11 +74,11 @@ class Browser(web_test.Page):
 
 
 if __name__ == "__main__":
-    PROGRAM = sys.argv.pop()
+    PROGRAM = os.path.abspath(sys.argv.pop())
     web_test.PROGRAM = PROGRAM
     if "--screenshot" in sys.argv:
         at = sys.argv.index("--screenshot")
-        SCREENSHOT = sys.argv[at + 1]
+        SCREENSHOT = os.path.abspath(sys.argv[at + 1])
         del sys.argv[at:at + 2]
     if BROWSER is None or shutil.which("smbclient") is None:
         print("skipped: chromium or smbclient is not installed (Debian packages of these names)")
