@@ -68,6 +68,11 @@ inline constexpr std::size_t snapshots_listed_max = 1024;
 /// The number of names in a directory of snapshots, whether they match the pattern or not.
 inline constexpr std::size_t snapshot_names_max = 131'072;
 
+/// The patterns for hidden and for rejected names of one volume, and the length of each. Every
+/// lookup compares its names with all of them.
+inline constexpr std::size_t name_patterns_max = 64;
+inline constexpr std::size_t name_pattern_bytes_max = 255;
+
 /// The number of attempts of a lookup whose names change at the same time.
 inline constexpr unsigned lookup_attempts_max = 4;
 

@@ -77,7 +77,7 @@ SETTINGS = {
     "lock": Settings(torture=("open_brlock_deadlock_timemout=5",)),
     "oplock": Settings(torture=("oplocktimeout=36",)),
     "replay": WITH_OTHER_USER,
-    "session": Settings(torture=WITH_OTHER_USER.torture, server=(*WITH_OTHER_USER.server, "--guest")),
+    "session": Settings(torture=WITH_OTHER_USER.torture, server=(*WITH_OTHER_USER.server, "--guest", "--guest-write")),
     "set-sparse-ioctl": Settings(torture=("filename=f",)),
     "twrp": Settings(torture=("twrp_file=f", "twrp_snapshot=@GMT-2025.01.31-12.00.00"),
                      server=("--previous-versions", ".snapshots/%Y-%m-%d_%H%M%S"),

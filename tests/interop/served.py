@@ -63,6 +63,16 @@ class Server:
                 raise ServerFault(why)
             time.sleep(0.02)
 
+    def reload(self):
+        """Makes it read its configuration again, and waits for the end of that."""
+        before = self.log().count("configuration reloaded")
+        self._process.send_signal(signal.SIGHUP)
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while self.log().count("configuration reloaded") == before:
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                raise ServerFault(self._describe("did not reload"))
+            time.sleep(0.02)
+
     def __exit__(self, kind, value, traceback):
         try:
             if self._was_killed:

@@ -2,6 +2,7 @@
 """Samba's smbclient against `sluice serve`: commands at its prompt, in every dialect and protection."""
 
 import hashlib
+import os
 import re
 import shutil
 import subprocess
@@ -299,15 +300,90 @@ class PreviousVersions(Smbclient):
         before = served.tree_of(self.directory)
         (self.local / "new").write_bytes(b"new")
         for command in (f"put new {self.MONDAY}/new", f"put new {self.MONDAY}/d/file", f"del {self.MONDAY}/gone",
-                        f"mkdir {self.MONDAY}/directory", f"rename {self.MONDAY}/gone {self.MONDAY}/other",
-                        f"rename d/file {self.MONDAY}/other"):
+                        f"mkdir {self.MONDAY}/directory"):
             with self.subTest(command=command):
                 self.refuse(command, "NT_STATUS_MEDIA_WRITE_PROTECTED")
+        for command in (f"rename {self.MONDAY}/gone {self.MONDAY}/other", f"rename d/file {self.MONDAY}/other"):
+            with self.subTest(command=command):
+                self.refuse(command, "NT_STATUS_NOT_SAME_DEVICE")
         self.assertEqual(served.tree_of(self.directory), before)
 
     def test_a_time_without_a_snapshot_is_not_found(self):
         for token in ("@GMT-2026.11.23-06.00.01", "@GMT-2026.11.25-06.00.00", "@GMT-2026.11.22-06.00.00"):
             self.refuse(f"get {token}/d/file", "NT_STATUS_OBJECT_NAME_NOT_FOUND")
+
+
+@served.on_every_multiplexer
+class FileRules(Smbclient):
+    """The settings of a share for its files: owners, modes, hidden and rejected names."""
+    SETTINGS = f"""
+group = {os.getegid()}
+file-mode = "0640"
+folder-mode = "2750"
+hide = ["*.tmp"]
+hide-dot-files = true
+reject = ["*.exe", "private"]
+"""
+
+    def setUp(self):
+        served.make_directories(self)
+        self.configuration = self.local / "sluice.toml"
+        self.write_settings(self.SETTINGS)
+        self.server = served.Server(self.program, self.local, self.multiplexer, ("--config", str(self.configuration)),
+                                    share="local")
+        self.server.__enter__()
+        self.addCleanup(self.server.__exit__, None, None, None)
+
+    def write_settings(self, settings):
+        self.configuration.write_text(f'[[share]]\nname = "share"\npath = "{self.directory}"\n{settings}')
+
+    def mode(self, name):
+        return f"{(self.directory / name).stat().st_mode & 0o7777:04o}"
+
+    def attributes(self, name):
+        listed = re.search(rf"^  {re.escape(name)} +(\w*) +\d+  ", self.do("ls"), re.MULTILINE)
+        return listed[1] if listed else None
+
+    def test_new_files_and_directories_have_the_mode_and_the_group(self):
+        (self.local / "new").write_bytes(b"new")
+        for name in DIALECTS:
+            with self.subTest(dialect=name):
+                self.do("put new f; mkdir d; put new d/g", *dialect(name))
+                self.assertEqual([self.mode(each) for each in ("f", "d", "d/g")], ["0640", "2750", "0640"])
+                self.assertEqual((self.directory / "f").stat().st_gid, os.getegid())
+                self.do("del f; del d/g; rmdir d", *dialect(name))
+
+    def test_hidden_names_are_listed_with_the_attribute(self):
+        for name in ("a.TMP", ".profile", "b"):
+            (self.directory / name).write_bytes(b"")
+        self.assertEqual([self.attributes(each) for each in ("a.TMP", ".profile", "b")], ["AH", "AH", "A"])
+
+    def test_rejected_names_do_not_exist_and_cannot_be_created(self):
+        (self.local / "new").write_bytes(b"new")
+        (self.directory / "a.exe").write_bytes(b"old")
+        (self.directory / "private").mkdir()
+        (self.directory / "private" / "f").write_bytes(b"old")
+        (self.directory / "b").write_bytes(b"old")
+        before = served.tree_of(self.directory)
+        self.assertEqual([self.attributes(each) for each in ("a.exe", "private", "b")], [None, None, "A"])
+        for name in DIALECTS:
+            for command, status in (("get a.exe", "OBJECT_NAME_NOT_FOUND"), ("get A.EXE:stream", "OBJECT_NAME_NOT_FOUND"),
+                                    ("get private/f", "OBJECT_PATH_NOT_FOUND"), ("put new c.exe", "ACCESS_DENIED"),
+                                    ("put new a.exe", "ACCESS_DENIED"), ("mkdir d.exe", "ACCESS_DENIED"),
+                                    ("put new private/g", "OBJECT_PATH_NOT_FOUND"), ("del a.exe", "NO_SUCH_FILE"),
+                                    ("rename b b.exe", "ACCESS_DENIED"), ("hardlink b b.exe", "ACCESS_DENIED")):
+                with self.subTest(dialect=name, command=command):
+                    self.refuse(command, f"NT_STATUS_{status}", *dialect(name))
+        self.assertEqual(served.tree_of(self.directory), before)
+
+    def test_a_reload_changes_the_rules_for_later_files(self):
+        (self.local / "new").write_bytes(b"new")
+        self.do("put new f")
+        self.refuse("put new a.exe", "NT_STATUS_ACCESS_DENIED")
+        self.write_settings('file-mode = "0600"\n')
+        self.server.reload()
+        self.do("put new g; put new a.exe")
+        self.assertEqual([self.mode(each) for each in ("f", "g", "a.exe")], ["0640", "0600", "0600"])
 
 
 @served.on_every_multiplexer
@@ -327,7 +403,7 @@ class ReadOnly(Smbclient):
 
 @served.on_every_multiplexer
 class Guests(Smbclient):
-    server_arguments = ("--guest",)
+    server_arguments = ("--guest", "--guest-write")
 
     def test_a_guest_reads_and_writes_without_a_password_where_all_users_may(self):
         self.directory.chmod(0o777)
@@ -342,6 +418,22 @@ class Guests(Smbclient):
         _, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "ls; put file", user="%")
         self.assertIn("blocks available", text)
         self.assertIn("NT_STATUS_ACCESS_DENIED", text)
+
+
+@served.on_every_multiplexer
+class GuestsThatRead(Smbclient):
+    server_arguments = ("--guest",)
+
+    def test_a_guest_reads_and_does_not_write_where_all_accounts_may(self):
+        self.directory.chmod(0o777)
+        (self.directory / "file").write_bytes(b"content")
+        status, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "get file", user="%")
+        self.assertEqual(status, 0, text)
+        self.assertEqual((self.local / "file").read_bytes(), b"content")
+        for command in "put file other", "rm file", "mkdir d":
+            _, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", command, user="%")
+            self.assertIn("NT_STATUS_ACCESS_DENIED", text)
+        self.assertEqual(served.tree_of(self.directory), {"file": b"content"})
 
 
 @unittest.skipUnless(shutil.which("rpcclient"), "rpcclient is not installed (Debian package smbclient)")

@@ -1,13 +1,36 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "sluice/base/result.hpp"
 #include "sluice/cli/fat/image/image_options.hpp"
+#include "sluice/cli/serve/share_ownership.hpp"
+#include "sluice/cli/serve/user_groups.hpp"
+#include "sluice/smb/server/session/user_list.hpp"
+#include "sluice/vfs/host/creation_rules.hpp"
+#include "sluice/vfs/host/name/name_patterns.hpp"
 
 namespace sluice::cli {
+
+/// The rules of a share for its files, which only directories have.
+struct share_file_rules {
+    vfs::creation_rules created;        // the owner and mode of new files
+    vfs::name_patterns hidden_names;    // with the attribute `hidden`
+    vfs::name_patterns rejected_names;  // that do not exist for clients
+
+    [[nodiscard]] bool operator==(const share_file_rules&) const = default;
+};
+
+/// The lists of users of a share, with the members of groups.
+struct share_users {
+    smb::server::user_list connect;
+    smb::server::user_list read_only;
+    smb::server::user_list write;
+    smb::server::user_list audit;
+};
 
 /// A share from the command line or the configuration file.
 struct share_options {
@@ -24,9 +47,16 @@ struct share_options {
     std::string short_names;              // "on" or "off"; empty: as for all directories
     std::string previous_versions;        // a pattern, or "off"; empty: that of the server
     std::string continuous_availability;  // "on" or "off"; empty: as for all shares
+    // Names, and groups as "@name"; "guest" in the second and third means guests.
     std::vector<std::string> users;
     std::vector<std::string> read_only_users;
+    std::vector<std::string> write_users;
     std::vector<std::string> auditors;
+    share_users expanded;  // these lists: set by expand_users()
+    share_file_rules files;
+    std::string guest;  // "off", "read", or "write"; empty: as for all shares
+    std::vector<std::string> allowed_hosts;
+    std::vector<std::string> denied_hosts;
     image_options image;  // for disk images only
 };
 
@@ -62,6 +92,11 @@ struct serve_options {
     // Names or comma lists; none: the server's default.
     std::vector<std::string> signing_algorithms;
     bool guest = false;
+    bool guest_write = false;        // on all shares that do not have a setting of their own
+    std::vector<user_group> groups;  // [groups], and the groups of the host that the lists name
+    std::vector<std::string> users_without_groups;  // that were not looked up in those of the host
+    std::vector<std::string> allowed_hosts;
+    std::vector<std::string> denied_hosts;
     bool impersonate = false;
     bool quotas = false;
     bool offload = false;     // for all directories
@@ -72,11 +107,14 @@ struct serve_options {
     std::string compression;              // of messages: "on" or "off"; empty: off
     std::string continuous_availability;  // for all shares: "on" or "off"; empty: off
     std::string state_directory;          // empty: the runtime directory of the account
+    bool discovery = true;                // advertise the server on private networks
     bool verbose = false;
     bool confines = true;
     std::vector<std::string> confine_to;  // in addition to the shares and the files of the server
     unsigned session_lifetime = 0;        // minutes; 0: unlimited
     unsigned loops = 0;                   // 0: one per CPU
+    // That shares name, for the configuration and all later ones. Never null.
+    std::shared_ptr<named_accounts> accounts = std::make_shared<named_accounts>();
 };
 
 /// Returns where a share refers to, for people: "referral to //server/share".

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/cli/fat/image/image.hpp"
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
@@ -31,8 +32,17 @@ namespace {
     });
 }
 
+[[nodiscard]] smb::server::guest_access guests_of(const share_options& share, const serve_options& options) {
+    using enum smb::server::guest_access;
+    if (share.guest.empty()) return options.guest_write ? write : read;
+    if (share.guest == "off") return none;
+    return share.guest == "write" ? write : read;
+}
+
 // The configuration of a share, without the volume.
-[[nodiscard]] smb::server::share_configuration configuration_of(const share_options& share, bool read_only) {
+[[nodiscard]] smb::server::share_configuration configuration_of(const share_options& share,
+                                                                const serve_options& options,
+                                                                bool read_only) {
     smb::server::share_configuration configuration;
     configuration.name = share.name;
     configuration.comment = share.comment;
@@ -42,9 +52,13 @@ namespace {
     configuration.is_read_only = read_only;
     configuration.is_hidden = share.hidden or share.name.ends_with('$');
     configuration.hides_unreadable = share.hide_unreadable and share.referral.empty();
-    configuration.users = share.users;
-    configuration.read_only_users = share.read_only_users;
-    configuration.auditors = share.auditors;
+    ENSURE(share.expanded.connect.is_given() != share.users.empty(), "expand_users() was called");
+    configuration.users = share.expanded.connect;
+    configuration.read_only_users = share.expanded.read_only;
+    configuration.write_users = share.expanded.write;
+    configuration.auditors = share.expanded.audit;
+    configuration.guests = guests_of(share, options);
+    configuration.hosts = host_rules_of(share.allowed_hosts, share.denied_hosts);
     if (share.encrypt) configuration.encryption = smb::server::protection::required;
     return configuration;
 }
@@ -89,7 +103,7 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
     std::vector<served> next;
     for (const share_options& share : options.shares) {
         if (not share.referral.empty()) {
-            done.shares->push_back(configuration_of(share, false));
+            done.shares->push_back(configuration_of(share, options, false));
             continue;
         }
         const streams_root streams = streams_root_of(options.shares, share, answered);
@@ -100,6 +114,7 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
             .offloads = share.offloads or options.offload,
             .short_names = (share.short_names.empty() ? options.short_names : share.short_names) == "on",
             .quotas = options.quotas,
+            .files = share.files,
             .streams_root = streams.path,
             .volume = {},
             .pattern = std::string(snapshot_pattern_of(options, share))};
@@ -126,7 +141,9 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
         one.snapshots = *snapshots;
         if (*snapshots != nullptr) from_.domains.add(share.name, **snapshots);
         done.shares->push_back(
-            configuration_of(share, share.read_only or options.read_only or one.read_only));
+            configuration_of(share, options, share.read_only or options.read_only or one.read_only));
+        one.files_number = number_of_files(one);
+        done.shares->back().file_rules = one.files_number;
         done.shares->back().volume = std::move(volume);
         done.shares->back().snapshots = *std::move(snapshots);
         if (is_continuously_available(options, share) and from_.journals != nullptr) {
@@ -138,6 +155,14 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
     }
     now_ = std::move(next);
     return done;
+}
+
+// The number of the rules that the share's volume has: as long as they are the same, that of the
+// share of this name.
+std::uint64_t share_opener::number_of_files(const served& one) {
+    const auto now =
+        std::ranges::find_if(now_, [&](const served& each) { return each.share.name == one.share.name; });
+    return now != now_.end() and now->files == one.files ? now->files_number : ++files_numbers_;
 }
 
 // The volume that the server has, or a new one.
@@ -159,6 +184,10 @@ share_opener::volume_result share_opener::volume_of(const served& wanted, const 
 share_opener::volume_result share_opener::open_image(const share_options& share,
                                                      const serve_options& options) {
     if (share.offloads) return std::unexpected(share.path + ": 'offload' does not apply to disk images");
+    if (share.files != share_file_rules{})
+        return std::unexpected(share.path +
+                               ": 'owner', 'group', 'file-mode', 'folder-mode', 'inherit-owner', 'hide', "
+                               "'hide-dot-files' and 'reject' do not apply to disk images; remove them");
     if (share.short_names == "off")
         return std::unexpected(share.path + ": disk images always have short names; remove 'short-names'");
     return from_.images.open(
@@ -174,6 +203,9 @@ share_opener::volume_result share_opener::open_directory(const served& wanted) {
                                          {.read_only = wanted.read_only,
                                           .short_names = wanted.short_names,
                                           .offers_quotas = wanted.quotas,
+                                          .created = wanted.files.created,
+                                          .hidden_names = wanted.files.hidden_names,
+                                          .rejected_names = wanted.files.rejected_names,
                                           .streams_root = wanted.streams_root,
                                           .domains = &from_.domains.table(),
                                           .offload_always = wanted.offloads});
@@ -216,6 +248,8 @@ share_opener::snapshots_result share_opener::open_snapshots(const served& one, c
         ENSURE(pattern.has_value(), "checked when the options were read");
         auto opened = vfs::host_snapshots::open(from_.loop, one.share.path, *std::move(pattern),
                                                 {.short_names = one.short_names,
+                                                 .hidden_names = one.files.hidden_names,
+                                                 .rejected_names = one.files.rejected_names,
                                                  .label = one.share.name,
                                                  .domains = &from_.domains.table(),
                                                  .offload_always = one.offloads});
@@ -241,7 +275,8 @@ std::shared_ptr<vfs::volume> share_opener::keep(served& one, const std::string& 
     const bool is_same_root = volume != nullptr and (not one.root or one.root == now->root);
     const bool is_complete = is_same_root and now->read_only == one.read_only and
                              now->offloads == one.offloads and now->short_names == one.short_names and
-                             now->quotas == one.quotas and now->streams_root == one.streams_root;
+                             now->quotas == one.quotas and now->files == one.files and
+                             now->streams_root == one.streams_root;
     if (not is_complete) done.needed.push_back(awaited);
     share_options reported = one.share;
     reported.path = awaited;
@@ -252,6 +287,7 @@ std::shared_ptr<vfs::volume> share_opener::keep(served& one, const std::string& 
     one.offloads = now->offloads;
     one.short_names = now->short_names;
     one.quotas = now->quotas;
+    one.files = now->files;
     one.streams_root = now->streams_root;
     return volume;
 }

@@ -73,7 +73,9 @@ private:
         bool offloads = false;
         bool short_names = false;
         bool quotas = false;
-        std::string streams_root{};  // the root that has its large streams
+        share_file_rules files{};
+        std::uint64_t files_number = 0;  // another one for other rules
+        std::string streams_root{};      // the root that has its large streams
         std::weak_ptr<vfs::volume> volume;
         std::string pattern{};                      // for its snapshots; empty: it has none
         std::optional<share_root> snapshot_root{};  // the directory that contains them
@@ -82,7 +84,7 @@ private:
         [[nodiscard]] bool is_same_directory(const served& other) const {
             return share.path == other.share.path and root == other.root and read_only == other.read_only and
                    offloads == other.offloads and short_names == other.short_names and
-                   quotas == other.quotas and streams_root == other.streams_root;
+                   quotas == other.quotas and files == other.files and streams_root == other.streams_root;
         }
     };
     using volume_result = std::expected<std::shared_ptr<vfs::volume>, std::string>;
@@ -98,7 +100,10 @@ private:
     [[nodiscard]] std::shared_ptr<vfs::volume> keep(served& one, const std::string& awaited,
                                                     reopened& done) const;
 
+    [[nodiscard]] std::uint64_t number_of_files(const served& one);
+
     share_sources from_;
+    std::uint64_t files_numbers_ = 0;
     std::vector<served> now_;  // as the server has them
 };
 

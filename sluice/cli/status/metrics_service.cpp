@@ -4,12 +4,21 @@
 
 #include <span>
 
-#include "sluice/cli/status/http_request.hpp"
 #include "sluice/cli/status/metrics_text.hpp"
+#include "sluice/discovery/http/http_request.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 
 namespace sluice::cli {
 
+using http::co_read_until;
+using http::co_write_all;
+using http::has_http_headers;
+using http::http_method;
+using http::http_request;
+using http::http_request_bytes_max;
+using http::http_status;
+using http::parse_http_request;
+using http::reason_of;
 using smb::server::server_snapshot;
 using smb::server::smb_server;
 
@@ -43,13 +52,11 @@ metrics_service::metrics_service(smb_server& server, io::listening_socket_handle
 io::task<void> metrics_service::answer(io::socket_handle& socket) noexcept {
     const std::string read = co_await co_read_until(socket, http_request_bytes_max, has_http_headers);
     if (read.empty()) co_return;  // the client only checked that the port is open
-    const http_request asked = parse_http_request(read);
+    http_request asked = parse_http_request(read);
+    if (asked.method == http_method::post) asked.problem = http_status::method_not_allowed;
     const bool wants_body = asked.method != http_method::head;
-    const bool is_post = asked.problem == http_status::ok and asked.method == http_method::post;
-    if (asked.problem != http_status::ok or is_post or asked.path != "/metrics") {
-        const http_status status = is_post                            ? http_status::method_not_allowed
-                                   : asked.problem != http_status::ok ? asked.problem
-                                                                      : http_status::not_found;
+    if (asked.problem != http_status::ok or asked.path != "/metrics") {
+        const http_status status = asked.problem != http_status::ok ? asked.problem : http_status::not_found;
         const std::string body = fmt::format("{}; use GET /metrics\n", reason_of(status));
         (void)co_await co_write_all(socket, response(status, "text/plain; charset=utf-8", body, wants_body));
         co_return;

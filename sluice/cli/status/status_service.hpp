@@ -5,8 +5,8 @@
 
 #include "sluice/cli/status/json_writer.hpp"
 #include "sluice/cli/status/open_totals.hpp"
-#include "sluice/cli/status/request_listener.hpp"
 #include "sluice/cli/status/server_sampler.hpp"
+#include "sluice/discovery/http/request_listener.hpp"
 #include "sluice/smb/server/server.hpp"
 
 namespace sluice::cli {
@@ -45,7 +45,7 @@ private:
     smb::server::smb_server& server_;
     const server_sampler& samples_;
     std::string path_;
-    request_listener connections_;
+    http::request_listener connections_;
 };
 
 }  // namespace sluice::cli

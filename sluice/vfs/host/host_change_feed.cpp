@@ -196,7 +196,7 @@ result<void> host_change_feed::add_below(place& above, report_content reports) {
             if (not batch or batch->entries.empty()) break;
             position = batch->next;
             for (const io::directory_entry& each : batch->entries) {
-                if (is_stream_store(each.name)) continue;
+                if (tree_.is_excluded(each.name)) continue;
                 const bool is_directory = each.type == io::file_type::directory;
                 if (reports == report_content::yes)
                     queue_.add(owner, change_kind::added, is_directory, here.shown_path_of(each.name));
@@ -284,10 +284,11 @@ void host_change_feed::dispatch() {
             end(event.kernel_watch);
         } else if ((event.mask & IN_MOVE_SELF) != 0) {
             dispatch_own_move(event.kernel_watch);
-        } else if (event.name.empty() or is_stream_store(event.name)) {
+        } else if (event.name.empty() or tree_.is_excluded(event.name)) {
             continue;  // about the directory itself; its parent tells. Or about what no client sees
         } else if ((event.mask & IN_MOVED_FROM) != 0 and i + 1 < events_.size() and
-                   (events_[i + 1].mask & IN_MOVED_TO) != 0 and events_[i + 1].cookie == event.cookie) {
+                   (events_[i + 1].mask & IN_MOVED_TO) != 0 and events_[i + 1].cookie == event.cookie and
+                   not tree_.is_excluded(events_[i + 1].name)) {
             dispatch_rename(event, events_[i + 1]);
             ++i;
         } else {

@@ -68,13 +68,14 @@ result<bool> host_listing::fetch() noexcept {
 
 // Returns false for an entry that cannot be listed: even its kind is unknown, or no client sees it.
 bool host_listing::describe(const io::directory_entry& entry) {
-    if (not entry.status.knows(io::stat_fields::type) or is_stream_store(entry.name)) return false;
+    if (not entry.status.knows(io::stat_fields::type) or tree_.is_excluded(entry.name)) return false;
     current_.name = shown_name(entry.name, shown_);
     current_.leads_nowhere = false;
     const bool keeps = entry.type == io::file_type::regular or entry.type == io::file_type::directory;
     current_.status =
         metadata_of(entry.status, keeps ? stored_of(entry.name) : std::nullopt, entry.name, tree_.dots());
     if (entry.type == io::file_type::symlink) follow(entry.name);
+    tree_.add_implied_attributes(current_.status, entry.name);
     return true;
 }
 
@@ -104,7 +105,7 @@ result<io::handle> host_listing::open_target(std::string_view name) noexcept {
 void host_listing::follow(std::string_view name) {
     const auto target = open_target(name);
     const auto status = target ? io::status_of(*target, node_fields) : failure(target.error());
-    if (not status or is_in_stream_store(*target, *status)) {
+    if (not status or tree_.is_excluded(*target, *status)) {
         current_.leads_nowhere = true;
         return;
     }

@@ -17,6 +17,7 @@
 #include "sluice/vfs/host/host_listing.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_place.hpp"
+#include "sluice/vfs/host/new_object.hpp"
 #include "sluice/vfs/host/stream/host_stream.hpp"
 #include "sluice/vfs/host/stream/stream_store.hpp"
 #include "sluice/vfs/path.hpp"
@@ -62,7 +63,7 @@ result<node_ptr> make_host_node(host_tree& tree, io::handle held, std::string_vi
     const auto status =
         io::status_of(held, io::stat_fields::type | io::stat_fields::inode | io::stat_fields::permissions);
     if (not status) return failure(status.error());
-    if (is_in_stream_store(held, *status)) return failure(error::with_path(ENOENT, "find", path));
+    if (tree.is_excluded(held, *status)) return failure(error::with_path(ENOENT, "find", path));
     return std::make_unique<host_node>(tree, std::move(held), *status, path);
 }
 
@@ -139,6 +140,7 @@ metadata host_node::status_from(const io::file_status& found, const private_attr
     if (not own.has_streams) without_streams_at_.store(time_of(found.changed), std::memory_order_relaxed);
     const std::scoped_lock guard(name_mutex_);
     metadata shown = metadata_of(found, own.metadata, last_component(path_), tree_.dots());
+    tree_.add_implied_attributes(shown, last_component(path_));
     shown.has_security = own.has_security;
     return shown;
 }
@@ -370,11 +372,24 @@ result<void> host_node::become_link(std::string_view target) noexcept {
 }
 
 result<void> host_node::become_file(const std::string& where) {
+    const auto parent = tree_.open_exactly(split_path(where).parent, follow_links::yes);
+    if (not parent) return failure(parent.error());
+    const new_object begun(tree_.options.created, *parent,
+                           {.usual_bits = tree_.options.file_permission_bits});
+    // First under a random name: the link stays if the file cannot get its owner and mode.
+    const io::temporary_name unknown;
+    const std::string beside = join_path(split_path(where).parent, unknown.c_str());
     const auto made =
-        io::file_handle::open(tree_.root(), where, io::mode::write, io::creation::always_new,
-                              io::caching::all, io::open_flag::none, tree_.options.file_permission_bits);
+        io::file_handle::open(tree_.root(), beside, io::mode::write, io::creation::only_if_not_exist,
+                              io::caching::all, io::open_flag::none, begun.initial_bits());
     if (not made) return failure(made.error());
-    return hold_again(where);
+    auto status = io::status_of(*made, node_fields);
+    auto done = status ? begun.complete(*made, *status) : result<void>(failure(status.error()));
+    if (done) done = io::relink(*made, tree_.root(), where, io::replace::yes);
+    if (done) return hold_again(where);
+    const account_identity::pause as_process;
+    (void)io::unlink(*made);
+    return done;
 }
 
 result<std::vector<stream_info>> host_node::streams() noexcept {

@@ -41,6 +41,29 @@ result<io::file_handle> make_on_root_device(const io::path_handle& base, std::st
 
 }  // namespace
 
+bool host_tree::is_excluded(std::string_view host_name) const {
+    return is_stream_store(host_name) or options.rejected_names.match(host_name);
+}
+
+bool host_tree::leads_to_excluded(std::string_view host_path) const {
+    return leads_into_stream_store(host_path) or options.rejected_names.match_component(host_path);
+}
+
+// A name in a rejected directory is like one in a directory that is missing.
+error host_tree::error_of_excluded(std::string_view host_path) const {
+    const bool is_parent = leads_to_excluded(split_path(host_path).parent);
+    return error::with_path(is_parent ? ENOTDIR : ENOENT, "find", host_path);
+}
+
+// A symbolic link may lead to a rejected name. A client can make a path longer than the kernel
+// reports, so a file without a path is excluded.
+bool host_tree::is_excluded(const io::handle& open, const io::file_status& status) const {
+    if (is_in_stream_store(open, status)) return true;
+    if (options.rejected_names.is_empty()) return false;
+    const auto path = present_path(open, true);
+    return not path or options.rejected_names.match_component(*path);
+}
+
 result<void> host_tree::may_change() const noexcept {
     if (options.read_only) return failure({EROFS, "change volume"});
     return {};
@@ -65,7 +88,7 @@ result<host_tree::found_path> host_tree::open(std::string_view shown, follow_lin
     std::string storage;
     const auto path = host_path(shown, storage);
     if (not path) return failure(path.error());
-    if (leads_into_stream_store(*path)) return failure(error::with_path(ENOENT, "find", *path));
+    if (leads_to_excluded(*path)) return failure(error_of_excluded(*path));
     for (unsigned attempt = 0;; ++attempt) {
         auto exact = open_exactly(*path, links);
         if (exact) return found_path{.open = *std::move(exact), .is_as_spelled = true};
@@ -73,7 +96,7 @@ result<host_tree::found_path> host_tree::open(std::string_view shown, follow_lin
         const auto corrected = correct_case(*path);
         if (not corrected) return failure(corrected.error());
         // By a short name.
-        if (leads_into_stream_store(*corrected)) return failure(error::with_path(ENOENT, "find", *path));
+        if (leads_to_excluded(*corrected)) return failure(error_of_excluded(*corrected));
         auto found = open_exactly(*corrected, links);
         if (found) return found_path{.open = *std::move(found)};
         if (not is_missing(found.error())) return failure(found.error());
@@ -90,7 +113,7 @@ std::optional<host_tree::opened_file> host_tree::open_known_file(std::string_vie
     const auto path = host_path(shown, storage);
     const bool for_writing = wanted.write and not options.read_only;
     if (not(wanted.read or for_writing) or not path or not seen.has(*path)) return std::nullopt;
-    if (leads_into_stream_store(*path)) return std::nullopt;
+    if (leads_to_excluded(*path)) return std::nullopt;
     // O_NONBLOCK: fail instead of waiting for a process that has a lease on the file.
     const int flags = (for_writing ? O_RDWR : O_RDONLY) | O_NONBLOCK | O_NOCTTY |
                       (links == follow_links::no ? O_NOFOLLOW : 0);
@@ -107,7 +130,7 @@ std::optional<host_tree::opened_file> host_tree::open_known_file(std::string_vie
                                            .in_memory = root_is_in_memory});
     const auto status = io::status_of(file, node_fields);
     const bool is_it = status and status->type == io::file_type::regular and status->device == root_device and
-                       not is_in_stream_store(file, *status);
+                       not is_excluded(file, *status);
     if (not is_it) {
         seen.forget(*path);
         return std::nullopt;
@@ -121,14 +144,14 @@ result<host_place> host_tree::place(std::string_view shown) {
     if (not path) return failure(path.error());
     if (path->empty()) return failure(error(EEXIST, "name"));
     const path_parts parts = split_path(*path);
-    if (leads_into_stream_store(parts.parent)) return failure(error::with_path(ENOTDIR, "find", *path));
+    if (leads_to_excluded(parts.parent)) return failure(error::with_path(ENOTDIR, "find", *path));
     const auto parent = open_parent(parts.parent);
     if (not parent) return failure(parent.error());
     const io::handle& directory = parts.parent.empty() ? root() : parent->open;
     // A symbolic link may lead there, too.
     const auto status = io::status_of(directory, io::stat_fields::type | io::stat_fields::permissions);
     if (not status) return failure(status.error());
-    if (is_in_stream_store(directory, *status)) return failure(error::with_path(ENOTDIR, "find", *path));
+    if (is_excluded(directory, *status)) return failure(error::with_path(ENOTDIR, "find", *path));
     return place_of(directory, parent->path, parts.name);
 }
 
@@ -143,10 +166,11 @@ result<host_place> host_tree::place_in(const io::handle& directory, std::string_
 result<host_place> host_tree::place_of(const io::handle& directory, std::string_view path,
                                        std::string_view name) {
     if (is_stream_store(name)) return failure(error::with_path(EACCES, "use the name of the streams", name));
+    if (is_excluded(name)) return failure(error::with_path(EACCES, "use a rejected name", name));
     const auto found = find_name(directory, name);
     if (not found) return failure(found.error());
-    if (*found and is_stream_store(**found))
-        return failure(error::with_path(EACCES, "use the name of the streams", name));
+    if (*found and is_excluded(**found))  // by a short name
+        return failure(error::with_path(EACCES, "use a rejected name", name));
     host_place there{.path = join_path(path, name)};
     if (*found) there.taken = join_path(path, **found);
     return there;
@@ -156,7 +180,7 @@ result<io::handle> host_tree::open_directory(std::string_view shown) {
     std::string storage;
     const auto path = host_path(shown, storage);
     if (not path) return failure(path.error());
-    if (leads_into_stream_store(*path)) return failure(error::with_path(ENOENT, "find", *path));
+    if (leads_to_excluded(*path)) return failure(error_of_excluded(*path));
     const io::terminated_path text(path->empty() ? std::string_view(".") : *path);
     const auto descriptor = io::open_at(root(), text, {.flags = O_RDONLY | O_DIRECTORY, .operation = "find"});
     if (descriptor)
@@ -344,20 +368,21 @@ std::optional<std::string> host_tree::present_path(const io::handle& open, bool 
     const std::string base = link_of(root());
     std::string path = link_of(open);
     if (base.empty() or not path.starts_with(base)) return std::nullopt;
+    path.erase(0, base.size());
+    if (not path.empty() and base != "/") {
+        // A directory next to the root, with a longer name.
+        if (not path.starts_with('/')) return std::nullopt;
+        path.erase(0, 1);
+    }
     constexpr std::string_view remark = " (deleted)";
     if (path.ends_with(remark)) {
         if (not may_ask) return std::nullopt;
-        const auto status = io::status_of(open, io::stat_fields::links);
+        const auto status = io::status_of(open, io::stat_fields::links | io::stat_fields::inode);
         // A name may also end like that.
         if (not status or status->links == 0) return std::nullopt;
-        const auto there = io::status_at({}, path, io::follow::no, io::stat_fields::inode);
+        const auto there = io::status_at(root(), path, io::follow::no, io::stat_fields::inode);
         if (not there or not there->is_same_inode(*status)) return std::nullopt;
     }
-    path.erase(0, base.size());
-    if (path.empty() or base == "/") return path;
-    // A directory next to the root, with a longer name.
-    if (not path.starts_with('/')) return std::nullopt;
-    path.erase(0, 1);
     return path;
 }
 

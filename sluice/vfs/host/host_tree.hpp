@@ -108,6 +108,19 @@ public:
     [[nodiscard]] dot_names dots() const noexcept {
         return options.map_hidden_dot_files ? dot_names::hidden : dot_names::plain;
     }
+    /// Returns whether clients cannot use a name of the host, or a path: that of a stream store, or
+    /// a rejected one.
+    [[nodiscard]] bool is_excluded(std::string_view host_name) const;
+    [[nodiscard]] bool leads_to_excluded(std::string_view host_path) const;
+    /// Returns the error of a lookup of a path that leads there.
+    [[nodiscard]] error error_of_excluded(std::string_view host_path) const;
+    /// The same for an open file, whatever path has led to it. `status` has its type and
+    /// permissions. Blocks: for the file system, but rarely.
+    [[nodiscard]] bool is_excluded(const io::handle& open, const io::file_status& status) const;
+    /// Adds the attributes that the name of a file implies.
+    void add_implied_attributes(metadata& shown, std::string_view host_name) const {
+        if (options.hidden_names.match(host_name)) shown.dos = shown.dos | dos_attributes::hidden;
+    }
     /// Errors: EROFS if the volume is read-only.
     [[nodiscard]] result<void> may_change() const noexcept;
 

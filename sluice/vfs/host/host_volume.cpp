@@ -5,7 +5,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "sluice/io/path/fs_location.hpp"
 #include "sluice/io/path/xattr.hpp"
+#include "sluice/vfs/account_identity.hpp"
 #include "sluice/vfs/domain/domain_table.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_change_feed.hpp"
@@ -13,6 +15,7 @@
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_node.hpp"
 #include "sluice/vfs/host/host_quotas.hpp"
+#include "sluice/vfs/host/new_object.hpp"
 #include "sluice/vfs/host/stream/stream_store.hpp"
 #include "sluice/vfs/host/stream/stream_store_rules.hpp"
 #include "sluice/vfs/path.hpp"
@@ -67,6 +70,7 @@ found_node with_attributes(std::unique_ptr<host_node> node, const io::file_statu
 result<private_attributes> apply_create_metadata(const host_tree& tree, const io::handle& made,
                                                  io::file_status& status, const creation_request& wanted,
                                                  std::string_view path) noexcept {
+    // Those that the name implies are not stored, so the client need not ask for them.
     const dos_attributes unasked = default_attributes(status, split_path(path).name, tree.dots());
     if (not tree.keeps_attributes or wanted.dos == unasked) return private_attributes{};
     const stored_metadata stored{.dos = wanted.dos};
@@ -77,12 +81,37 @@ result<private_attributes> apply_create_metadata(const host_tree& tree, const io
     return private_attributes{.metadata = stored};
 }
 
+// Gives a new file its attributes, owner and mode; removes it if that fails. The attributes need
+// the rights of the owner: they come after the mode, which a umask may have reduced, but before the
+// owner.
+result<private_attributes> complete(const host_tree& tree, const new_object& begun, const io::handle& made,
+                                    io::file_status& status, const creation_request& wanted,
+                                    std::string_view path) noexcept {
+    const bool is_given_away = tree.options.created.may_change_owner();
+    const io::file_status created = status;
+    result<void> done;
+    if (not is_given_away) done = begun.complete(made, status);
+    result<private_attributes> own = private_attributes{};
+    if (done) own = apply_create_metadata(tree, made, status, wanted, path);
+    if (done and own and is_given_away) done = begun.complete(made, status);
+    if (own and done) return own;
+    // Another program may have put its directory in the place of the new one.
+    if (not begun.may_be(made, created)) return failure(own ? done.error() : own.error());
+    // In a directory with the sticky bit, the user may not.
+    const account_identity::pause as_process;
+    (void)io::unlink(made);
+    return failure(own ? done.error() : own.error());
+}
+
 result<found_node> make_file(host_tree& tree, const host_node& directory, const host_place& there,
                              const creation_request& wanted) {
-    const unsigned bits = wanted.permission_bits.value_or(tree.options.file_permission_bits);
-    auto made = tree.make_file(directory.held(), directory.key().volume, split_path(there.path).name, bits);
+    const new_object begun(
+        tree.options.created, directory.held(),
+        {.asked_bits = wanted.permission_bits, .usual_bits = tree.options.file_permission_bits});
+    auto made = tree.make_file(directory.held(), directory.key().volume, split_path(there.path).name,
+                               begun.initial_bits());
     if (not made) return failure(made.error());
-    const auto own = apply_create_metadata(tree, made->file, made->status, wanted, there.path);
+    const auto own = complete(tree, begun, made->file, made->status, wanted, there.path);
     if (not own) return failure(own.error());
     tree.seen.record(there.path);
     const io::file_status status = made->status;
@@ -91,10 +120,13 @@ result<found_node> make_file(host_tree& tree, const host_node& directory, const 
 
 result<found_node> make_directory(host_tree& tree, const host_node& directory, const host_place& there,
                                   const creation_request& wanted) {
-    const unsigned bits = wanted.permission_bits.value_or(tree.options.directory_permission_bits);
-    auto made = tree.make_directory(directory.held(), split_path(there.path).name, bits);
+    const new_object begun(tree.options.created, directory.held(),
+                           {.kind = node_kind::directory,
+                            .asked_bits = wanted.permission_bits,
+                            .usual_bits = tree.options.directory_permission_bits});
+    auto made = tree.make_directory(directory.held(), split_path(there.path).name, begun.initial_bits());
     if (not made) return failure(made.error());
-    const auto own = apply_create_metadata(tree, made->directory, made->status, wanted, there.path);
+    const auto own = complete(tree, begun, made->directory, made->status, wanted, there.path);
     if (not own) return failure(own.error());
     return with_attributes(
         std::make_unique<host_node>(tree, std::move(made->directory), made->status, there.path), made->status,
@@ -218,7 +250,7 @@ result<found_node> host_volume::find_with_status(std::string_view path, follow_l
     if (not found) return failure(tree_->as_crossing(found.error()));
     const auto status = io::status_of(found->open, node_fields);
     if (not status) return failure(status.error());
-    if (is_in_stream_store(found->open, *status)) return failure(error::with_path(ENOENT, "find", path));
+    if (tree_->is_excluded(found->open, *status)) return failure(tree_->error_of_excluded(path));
     std::string storage;
     const std::string_view name = host_name(path, storage);
     if (found->is_as_spelled and status->type == io::file_type::regular) {
@@ -234,7 +266,7 @@ result<found_node> host_volume::find_directory(std::string_view path) noexcept {
     const auto status = io::status_of(*opened, node_fields);
     if (not status) return failure(status.error());
     if (status->type != io::file_type::directory) return failure(error::with_path(ENOTDIR, "find", path));
-    if (is_in_stream_store(*opened, *status)) return failure(error::with_path(ENOENT, "find", path));
+    if (tree_->is_excluded(*opened, *status)) return failure(error::with_path(ENOENT, "find", path));
     std::string storage;
     return with_status(
         std::make_unique<host_node>(*tree_, std::move(*opened), *status, host_name(path, storage)), *status);

@@ -4,7 +4,9 @@
 #include <string>
 
 #include "sluice/base/random.hpp"
+#include "sluice/vfs/host/creation_rules.hpp"
 #include "sluice/vfs/host/name/name_index.hpp"
+#include "sluice/vfs/host/name/name_patterns.hpp"
 
 namespace sluice::vfs {
 
@@ -24,6 +26,12 @@ struct host_volume_options {
     // directory restricts them. Others may never write, even with a umask of 0.
     std::uint16_t file_permission_bits = 0664;
     std::uint16_t directory_permission_bits = 0775;
+    // In addition: owners and modes that the umask has no effect on.
+    creation_rules created{};
+    // Names with the attribute `hidden`, whatever is stored.
+    name_patterns hidden_names{};
+    // Names that do not exist for clients, and cannot be created; with all that is beneath them.
+    name_patterns rejected_names{};
     // Without it, there is no change feed, and a lookup in another case reads the directory, so
     // that the volume needs no inotify queue.
     bool watched = true;

@@ -95,7 +95,7 @@ std::string logon_page(std::string_view server, markup problem) {
     return to.take();
 }
 
-std::string problem_page(http_status status, markup explanation) {
+std::string problem_page(http::http_status status, markup explanation) {
     html_writer to;
     add_head(to, "Request rejected", {});
     to.add("</head><body><main class=\"narrow\"><h1>").number(static_cast<unsigned>(status)).add(" ");

@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/cli/status/http_request.hpp"
 #include "sluice/cli/status/web/html_writer.hpp"
+#include "sluice/discovery/http/http_request.hpp"
 
 // The parts that the pages share, and the pages without facts of the server. Pure functions, which
 // allocate the document.
@@ -49,7 +49,7 @@ void add_refresh_query(html_writer& to, unsigned seconds);
 /// Returns a page with a form for the token. `problem` may be empty.
 [[nodiscard]] std::string logon_page(std::string_view server, markup problem);
 /// Returns a page for a request that is not answered.
-[[nodiscard]] std::string problem_page(http_status status, markup explanation);
+[[nodiscard]] std::string problem_page(http::http_status status, markup explanation);
 
 [[nodiscard]] std::string_view style_sheet() noexcept;
 

@@ -17,6 +17,18 @@
 
 namespace sluice::cli {
 
+using http::co_read_until;
+using http::co_write_all;
+using http::form_number;
+using http::form_value;
+using http::has_http_form;
+using http::http_headers;
+using http::http_method;
+using http::http_request;
+using http::http_request_bytes_max;
+using http::http_status;
+using http::parse_http_form;
+using http::reason_of;
 using smb::server::event_severity;
 using smb::server::open_status;
 using smb::server::server_snapshot;
@@ -55,6 +67,8 @@ constexpr std::string_view safety_headers =
             return "This page does not exist.";
         case http_status::method_not_allowed:
             return "Use GET for pages, and POST for their forms.";
+        case http_status::length_required:
+            return "State the length of the form in the header Content-Length.";
         case http_status::unsupported_media_type:
             return "Send the form as application/x-www-form-urlencoded.";
         case http_status::misdirected_request:
@@ -124,10 +138,14 @@ web_service::~web_service() {
     if (const std::string path(at_.local_name()); not path.empty()) (void)::unlink(path.c_str());
 }
 
+std::string web_service::url() const {
+    return (at_.family() == io::address_family::local ? "" : "http://") + at_.text();
+}
+
 io::task<void> web_service::answer(io::socket_handle& socket) noexcept {
-    const std::string read = co_await co_read_until(socket, http_request_bytes_max, has_http_request);
+    const std::string read = co_await co_read_until(socket, http_request_bytes_max, has_http_form);
     if (read.empty()) co_return;  // the client only checked that the port is open
-    const http_request asked = parse_http_request(read);
+    const http_request asked = parse_http_form(read);
     reply made{.status = asked.problem};
     if (asked.problem == http_status::ok and not is_own_host(asked.headers.host, at_))
         made.status = http_status::misdirected_request;

@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "sluice/cli/status/findings.hpp"
-#include "sluice/cli/status/http_request.hpp"
-#include "sluice/cli/status/request_listener.hpp"
 #include "sluice/cli/status/server_sampler.hpp"
 #include "sluice/cli/status/web/web_pages.hpp"
 #include "sluice/cli/status/web/web_sessions.hpp"
+#include "sluice/discovery/http/http_request.hpp"
+#include "sluice/discovery/http/request_listener.hpp"
 #include "sluice/smb/server/server.hpp"
 
 namespace sluice::cli {
@@ -48,10 +48,12 @@ public:
     [[nodiscard]] io::task<void> done() noexcept { return connections_.done(); }
     /// Returns the address, with the port that the system chose if it was 0.
     [[nodiscard]] const io::socket_address& address() const noexcept { return at_; }
+    /// Returns the address for a browser, or the path of the Unix socket. Allocates: the text.
+    [[nodiscard]] std::string url() const;
 
 private:
     struct reply {
-        http_status status = http_status::ok;
+        http::http_status status = http::http_status::ok;
         std::string body{};
         std::string_view type = "text/html; charset=utf-8";
         std::string_view location{};  // the target of a redirection
@@ -71,20 +73,20 @@ private:
                 std::string_view token);
 
     [[nodiscard]] io::task<void> answer(io::socket_handle& socket) noexcept;
-    [[nodiscard]] visitor visitor_of(const http_request& asked, const io::socket_handle& socket);
-    [[nodiscard]] io::task<reply> page(const http_request& asked, visitor by) noexcept;
-    [[nodiscard]] io::task<reply> files(const http_request& asked, page_view view) noexcept;
+    [[nodiscard]] visitor visitor_of(const http::http_request& asked, const io::socket_handle& socket);
+    [[nodiscard]] io::task<reply> page(const http::http_request& asked, visitor by) noexcept;
+    [[nodiscard]] io::task<reply> files(const http::http_request& asked, page_view view) noexcept;
     [[nodiscard]] reply overview(const page_view& view);
-    [[nodiscard]] reply sessions(const http_request& asked, const page_view& view);
-    [[nodiscard]] reply act(const http_request& asked, const visitor& by);
-    [[nodiscard]] reply log_on(const http_request& asked, const visitor& by);
-    [[nodiscard]] reply log_off(const http_request& asked) noexcept;
+    [[nodiscard]] reply sessions(const http::http_request& asked, const page_view& view);
+    [[nodiscard]] reply act(const http::http_request& asked, const visitor& by);
+    [[nodiscard]] reply log_on(const http::http_request& asked, const visitor& by);
+    [[nodiscard]] reply log_off(const http::http_request& asked) noexcept;
 
     dependencies with_;
     io::socket_address at_;
     std::optional<web_sessions> logons_;  // none: without a token
     std::size_t delayed_ = 0;             // replies that wait because of a wrong token
-    request_listener connections_;
+    http::request_listener connections_;
 };
 
 }  // namespace sluice::cli

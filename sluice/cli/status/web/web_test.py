@@ -185,7 +185,7 @@ class ReadOnly(Page):
             post = b"POST /logon HTTP/1.1\r\nHost: localhost\r\n"
             self.assertTrue(self.raw(post + b"Content-Length: 5000\r\n\r\n").startswith(b"HTTP/1.1 413 "))
             chunked = post + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
-            self.assertTrue(self.raw(chunked).startswith(b"HTTP/1.1 400 "))
+            self.assertTrue(self.raw(chunked).startswith(b"HTTP/1.1 411 "))
             self.assertEqual(self.ask("/files?after=-1")[0], 200)
             self.assertEqual(self.ask("/files?after=99999999999999999999")[0], 200)
             status, headers, text = self.ask(method="HEAD")
