@@ -17,6 +17,7 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/base/random.hpp"
 #include "sluice/cli/commands.hpp"
+#include "sluice/cli/doctor/page_findings.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/fat/image/image_share.hpp"
 #include "sluice/cli/hardening/hardening.hpp"
@@ -266,6 +267,13 @@ struct opened_service {
     started_discovery discovery;
 };
 
+[[nodiscard]] std::vector<std::string> texts_of(const std::vector<io::socket_address>& addresses) {
+    std::vector<std::string> texts;
+    for (const io::socket_address& each : addresses)
+        texts.push_back(each.text());
+    return texts;
+}
+
 // Restores persistent handles, starts to listen, and opens the status socket, the metrics and the
 // web page. From here on the server has tasks, so an error ends it in the same way as a signal.
 [[nodiscard]] std::expected<opened_service, std::string> open_service(
@@ -275,11 +283,13 @@ struct opened_service {
     server.restore();
     const auto listening = start_listening(server, options, activated);
     if (not listening) return std::unexpected(listening.error());
-    auto watching = observers::open(server, random,
-                                    {.status_socket = options.status_socket,
-                                     .metrics = options.metrics,
-                                     .web = options.web,
-                                     .web_token = options.web_token});
+    auto watching =
+        observers::open(server, random,
+                        {.status_socket = options.status_socket,
+                         .metrics = options.metrics,
+                         .web = options.web,
+                         .web_token = options.web_token,
+                         .host_checks = doctor::page_checks(options, texts_of(server.addresses()))});
     if (not watching) return std::unexpected(watching.error());
     return opened_service{.listening = *listening,
                           .watching = *std::move(watching),

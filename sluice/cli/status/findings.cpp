@@ -32,13 +32,12 @@ void add_limit(const limit_row& row, std::vector<finding>& to) {
     else if (row.rejected and row.in_use and row.limit >= limit_min and
              *row.in_use >= row.limit - row.limit / 5)
         to.push_back({.severity = finding_severity::info,
-                      .what = fmt::format("{}: {} of {} are in use", row.what, *row.in_use, row.limit),
-                      .hint = ""});
+                      .what = fmt::format("{}: {} of {} are in use", row.what, *row.in_use, row.limit)});
 }
 
 }  // namespace
 
-void totals_findings::add_findings(const server_snapshot& totals, std::vector<finding>& to) {
+void add_findings_of(const server_snapshot& totals, std::vector<finding>& to) {
     add_loops(totals, to);
     for (const limit_row& row : limit_rows(totals.in_use))
         add_limit(row, to);

@@ -42,8 +42,11 @@ std::string observers::open_http(smb_server& server, secret_random_source& rando
     if (not wanted.web.empty()) {
         const auto where = web_address(wanted.web);
         ENSURE(where.has_value(), "checked when the options were read");
+        auto checked = background_findings::start(wanted.host_checks, server.context().clock());
+        if (not checked) return "--web: " + checked.error().message();
+        host_findings_ = *std::move(checked);
         auto web = web_service::open(
-            {.server = server, .samples = samples_, .random = random, .findings = findings_}, *where,
+            {.server = server, .samples = samples_, .random = random, .host = *host_findings_}, *where,
             wanted.web_token);
         if (not web) return "--web: " + web.error().message();
         web_ = *std::move(web);

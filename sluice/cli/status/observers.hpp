@@ -1,10 +1,13 @@
 #pragma once
 
 #include <expected>
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "sluice/base/random.hpp"
+#include "sluice/cli/status/background_findings.hpp"
 #include "sluice/cli/status/findings.hpp"
 #include "sluice/cli/status/metrics_service.hpp"
 #include "sluice/cli/status/server_sampler.hpp"
@@ -19,6 +22,8 @@ struct observer_options {
     std::string metrics;        // [ADDRESS:]PORT; empty: no metrics
     std::string web;            // [ADDRESS:]PORT or unix:PATH; empty: no page
     std::string web_token;      // empty: the page changes nothing
+    /// Finds facts of this host for the page; called on a thread of its own, never on a loop.
+    std::function<std::vector<finding>()> host_checks;
 };
 
 /// The listeners for observers of a running server: the status socket, and metrics and a page over
@@ -49,7 +54,7 @@ private:
     void start();
 
     server_sampler samples_;
-    totals_findings findings_;
+    std::unique_ptr<background_findings> host_findings_;  // with a page
     std::unique_ptr<status_service> status_;
     std::unique_ptr<metrics_service> metrics_;
     std::unique_ptr<web_service> web_;

@@ -152,7 +152,9 @@ struct client_rates {
     for (std::size_t i = 0; i != shown; ++i) {
         const json_value& one = *all[i].session;
         const auto& channels = one["channels"].elements();
-        const std::string user = one["anonymous"].is_true() ? "(anonymous)" : one["user"].text();
+        const std::string user = one["anonymous"].is_true() ? "(anonymous)"
+                                 : one["guest"].is_true()   ? one["user"].text() + " (guest)"
+                                                            : one["user"].text();
         table.add({user, channels.empty() ? "" : channels.front()["peer"].text(),
                    rate_text(all[i].rates.read_bytes), rate_text(all[i].rates.written_bytes),
                    fmt::format("{:.0f}/s", all[i].rates.requests), std::to_string(one["opens"].count())});
@@ -187,7 +189,7 @@ struct client_rates {
 }
 
 [[nodiscard]] section rejections(const json_value& now, const screen_size& size) {
-    text_table table({{"LIMIT REACHED", column_kind::stretched},
+    text_table table({{"REJECTIONS", column_kind::stretched},
                       {"TIMES", column_kind::number},
                       {"EFFECT", column_kind::stretched}},
                      size.columns);
@@ -195,6 +197,8 @@ struct client_rates {
         if (one["rejected"].count() != 0)
             table.add(
                 {one["what"].text(), std::to_string(one["rejected"].count()), one["when_reached"].text()});
+    if (const std::uint64_t denied = now["counts"]["denied_connections"].count(); denied != 0)
+        table.add({"denied addresses", std::to_string(denied), "closed: allowed-host, denied-host"});
     return {.lines = lines_of(table.text())};
 }
 

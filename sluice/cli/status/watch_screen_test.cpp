@@ -75,6 +75,16 @@ TEST(watch_screen, a_new_client_counts_from_zero_and_a_restart_shows_no_rates) {
     EXPECT_EQ(restarted[1], "Read 0 B/s  Written 0 B/s  Requests 0/s  Failed 0/s");
 }
 
+TEST(watch_screen, guests_and_denied_addresses_are_shown) {
+    const json_value before = document(R"({"format":"sluice-status","sessions":[],"counts":{}})");
+    const json_value now =
+        document(R"({"format":"sluice-status","sessions":[{"id":1,"user":"visitor","guest":true}],)"
+                 R"("counts":{"denied_connections":12}})");
+    const std::string text = joined(watch_screen(before, now, {}));
+    EXPECT_NE(text.find("visitor (guest)"), std::string::npos) << text;
+    EXPECT_NE(text.find("12  closed: allowed-host, denied-host"), std::string::npos) << text;
+}
+
 TEST(watch_screen, it_fits_every_size_of_screen) {
     std::vector<client> clients;
     for (int i = 0; i != 100; ++i)

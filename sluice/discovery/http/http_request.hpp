@@ -53,10 +53,10 @@ struct http_request {
     http_method method = http_method::other;
     std::string_view path{};   // path of the target, without a query; borrows from the text
     std::string_view query{};  // likewise; without the question mark
+    std::string_view body{};   // likewise; only after parse_http_form
     http_headers headers{};
     std::size_t header_bytes = 0;   // where the content begins
     std::size_t content_bytes = 0;  // of POST: as Content-Length states; not limited
-    std::string_view body{};        // likewise; only after parse_http_form
 };
 
 /// Returns whether the text contains the end of the headers.

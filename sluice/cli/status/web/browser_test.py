@@ -70,7 +70,7 @@ class Browser(web_test.Page):
                                 "--seconds", seconds], env=self.environment | {"SLUICE_PASSWORD": "p"}, timeout=120,
                                stdout=subprocess.DEVNULL, check=False)
                 time.sleep(2)
-        self.run_browser("/", f"--screenshot={SCREENSHOT}", "--window-size=1100,1000", "--blink-settings=preferredColorScheme=1")
+        self.run_browser("/", f"--screenshot={SCREENSHOT}", "--window-size=1100,1300", "--blink-settings=preferredColorScheme=1")
 
 
 if __name__ == "__main__":

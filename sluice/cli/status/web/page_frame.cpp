@@ -136,6 +136,7 @@ td.path{min-width:14rem}ul{list-style:none;margin:0;padding:0}
 li{background:var(--card);border:1px solid var(--line);border-left:4px solid var(--blue);border-radius:6px;
 padding:.45rem .7rem;margin:.35rem 0}
 li.warning{border-left-color:var(--yellow)}li.error{border-left-color:var(--red)}.error{color:var(--red)}li.error{color:inherit}
+li.note{border-left-color:var(--line)}summary{color:var(--quiet);cursor:pointer;margin:.5rem 0}
 form{display:inline}button,input{font:inherit;color:inherit;background:var(--card);border:1px solid var(--line);border-radius:6px;
 padding:.2rem .6rem}label{display:block}input{display:block;width:100%;margin:.3rem 0 .6rem;padding:.4rem .6rem}
 )";

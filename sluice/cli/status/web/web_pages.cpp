@@ -65,20 +65,38 @@ void add_charts(html_writer& to, const load_history& history) {
             return "warning";
         case finding_severity::info:
             return "info";
+        case finding_severity::note:
+            return "note";
     }
-    return "info";
+    return "note";
 }
 
+void add_finding(html_writer& to, const finding& one) {
+    to.add("<li class=\"").add(class_of(one.severity)).add("\">").text(one.what);
+    if (not one.evidence.empty()) to.add("<br><span class=\"quiet\">").text(one.evidence).add("</span>");
+    if (not one.hint.empty()) to.add("<br><span class=\"quiet\">→ ").text(one.hint).add("</span>");
+    to.add("</li>");
+}
+
+void add_findings_of(html_writer& to, finding_severity wanted, std::span<const finding> findings) {
+    for (const finding& each : findings)
+        if (each.severity == wanted) add_finding(to, each);
+}
+
+// The worst ones come first. Notes are folded, because they need no attention.
 void add_findings(html_writer& to, std::span<const finding> findings) {
+    using enum finding_severity;
+    const auto notes = static_cast<std::size_t>(std::ranges::count(findings, note, &finding::severity));
     to.add("<h3>Findings</h3>");
-    if (findings.empty()) to.add("<p class=\"quiet\">None.</p>");
+    if (findings.size() == notes) to.add("<p class=\"quiet\">Nothing needs attention.</p>");
     to.add("<ul>");
-    for (const finding& each : findings) {
-        to.add("<li class=\"").add(class_of(each.severity)).add("\">").text(each.what);
-        if (not each.hint.empty()) to.add("<br><span class=\"quiet\">").text(each.hint).add("</span>");
-        to.add("</li>");
-    }
+    for (const finding_severity each : {error, warning, info})
+        add_findings_of(to, each, findings);
     to.add("</ul>");
+    if (notes == 0) return;
+    to.add("<details><summary>Other facts of this host: ").number(notes).add("</summary><ul>");
+    add_findings_of(to, note, findings);
+    to.add("</ul></details>");
 }
 
 void add_shares(html_writer& to, std::span<const share_status> shares) {
@@ -242,10 +260,14 @@ std::string files_page(const page_view& view, const page_range& range, std::span
     return to.take();
 }
 
-std::string rejections_page(const page_view& view, std::span<const limit_row> limits) {
+std::string rejections_page(const page_view& view, std::uint64_t denied_connections,
+                            std::span<const limit_row> limits) {
     html_writer to;
     begin_page(to, view, "Rejections", "/rejections");
-    to.add("<p>Since the start of the server, at each limit whose rejections are counted.</p>");
+    to.add("<p>Connections that were closed because the settings <code>allowed-host</code> and ");
+    to.add("<code>denied-host</code> deny their address: <b>").number(denied_connections);
+    to.add("</b>. The log names the addresses.</p>");
+    to.add("<p>Since the start of the server, at each limit whose rejections are counted:</p>");
     to.add("<div class=\"table\"><table><tr><th>Limit</th><th class=\"number\">Times</th><th>Effect</th>");
     to.add("<th class=\"number\">In use</th><th class=\"number\">At most</th><th>Unit</th></tr>");
     std::vector<const limit_row*> rows;

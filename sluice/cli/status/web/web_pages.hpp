@@ -36,7 +36,7 @@ struct overview_facts {
                                      std::span<const smb::server::open_status> opens,
                                      const std::map<std::uint64_t, std::string>& user_of_session);
 
-[[nodiscard]] std::string rejections_page(const page_view& view,
+[[nodiscard]] std::string rejections_page(const page_view& view, std::uint64_t denied_connections,
                                           std::span<const smb::server::limit_row> limits);
 
 }  // namespace sluice::cli

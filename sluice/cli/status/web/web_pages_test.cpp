@@ -39,8 +39,10 @@ TEST(web_pages, the_overview_escapes_every_name) {
     load_history history;
     for (int i = 0; i != 1000; ++i)
         history.add({.read_bytes = static_cast<double>(i), .requests = 1.0 / 0.0, .delay_ms = 2});
-    const std::vector<finding> findings{
-        {.severity = finding_severity::error, .what = std::string(hostile), .hint = std::string(hostile)}};
+    const std::vector<finding> findings{{.severity = finding_severity::error,
+                                         .what = std::string(hostile),
+                                         .evidence = std::string(hostile),
+                                         .hint = std::string(hostile)}};
     const std::vector<double> delays{1.5};
     const std::string page =
         overview_page({.server = hostile},
@@ -50,6 +52,31 @@ TEST(web_pages, the_overview_escapes_every_name) {
     EXPECT_TRUE(has(page, "<polyline"));
     EXPECT_FALSE(has(page, "inf"));
     EXPECT_TRUE(has(page, "1.5 ms"));
+}
+
+TEST(web_pages, notes_are_folded_behind_the_findings_that_need_attention) {
+    const server_snapshot totals;
+    const load_history history;
+    const std::vector<finding> all{{.severity = finding_severity::note, .what = "a fact"},
+                                   {.severity = finding_severity::warning,
+                                    .what = "a defect",
+                                    .evidence = "an observation",
+                                    .hint = "a remedy"},
+                                   {.severity = finding_severity::error, .what = "an error"}};
+    const auto page_of = [&](std::span<const finding> some) {
+        return overview_page({.server = "S"},
+                             {.totals = totals, .history = history, .loop_delays_ms = {}, .findings = some});
+    };
+    const std::string page = page_of(all);
+    const std::size_t folded = page.find("<details>");
+    EXPECT_LT(page.find("an error"), page.find("a defect"));
+    EXPECT_LT(page.find("a defect"), folded);
+    EXPECT_LT(page.find("an observation"), folded);
+    EXPECT_LT(page.find("a remedy"), folded);
+    EXPECT_GT(page.find("a fact"), folded);
+    EXPECT_FALSE(has(page, "Nothing needs attention"));
+    EXPECT_TRUE(has(page_of(std::span(all).first(1)), "Nothing needs attention"));
+    EXPECT_FALSE(has(page_of({}), "<details>"));
 }
 
 TEST(web_pages, lists_escape_every_name) {
@@ -95,10 +122,11 @@ TEST(web_pages, rejections_come_first_with_their_effect) {
          .when_reached = "the oldest is dropped",
          .rejected = 5},
         {.name = "c", .group = "g", .what = "not counted", .limit = 3}};
-    const std::string page = rejections_page({.server = "S"}, rows);
+    const std::string page = rejections_page({.server = "S"}, 7, rows);
     EXPECT_LT(page.find(">reached<"), page.find("never reached"));
     EXPECT_TRUE(has(page, "the oldest is dropped"));
     EXPECT_FALSE(has(page, "not counted"));
+    EXPECT_TRUE(has(page, "deny their address: <b>7</b>"));
 }
 
 TEST(web_pages, a_page_of_long_names_stays_small) {
@@ -118,14 +146,14 @@ TEST(load_history, the_oldest_sample_makes_room) {
     EXPECT_EQ(history.at(load_history::samples_max - 1).requests, load_history::samples_max + 4);
 }
 
-TEST(totals_findings, stalls_and_reached_limits_are_found) {
+TEST(findings_of_totals, stalls_and_reached_limits_are_found) {
     server_snapshot totals;
     std::vector<finding> found;
-    totals_findings().add_findings(totals, found);
+    add_findings_of(totals, found);
     EXPECT_TRUE(found.empty());
     totals.loop_stalls = 2;
     totals.in_use.rejections[static_cast<std::size_t>(limit::connections_without_session)] = 3;
-    totals_findings().add_findings(totals, found);
+    add_findings_of(totals, found);
     ASSERT_EQ(found.size(), 2U);
     EXPECT_EQ(found[0].severity, finding_severity::error);
     EXPECT_EQ(found[1].what, "the limit of connections without a session was reached 3 times");

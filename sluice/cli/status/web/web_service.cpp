@@ -39,6 +39,9 @@ constexpr std::size_t web_connections_max = 32;
 // With at most so many delayed replies at once, a client tries a few tokens a second.
 constexpr std::chrono::seconds wrong_token_delay{1};
 constexpr std::size_t delayed_max = 4;
+// The overview waits so often for findings of this host that are being refreshed.
+constexpr unsigned host_waits_max = 50;
+constexpr std::chrono::milliseconds host_wait{20};
 constexpr std::string_view wrong_token = "wrong token for the web page";
 
 // No script runs, nothing is loaded from elsewhere, and no other page shows this one in a frame.
@@ -212,30 +215,40 @@ io::task<web_service::reply> web_service::page(const http_request& asked, visito
     if (not is_known) co_return reply{.status = http_status::not_found};
     if (not by.may_see) co_return reply{.status = http_status::see_other, .location = "/logon"};
     const page_view view{.server = name, .form_token = by.form_token, .refresh_s = refresh_of(asked.query)};
-    if (asked.path == "/") co_return overview(view);
     if (asked.path == "/sessions") co_return sessions(asked, view);
     if (asked.path == "/rejections") {
         const server_snapshot totals = with_.server.snapshot({.has_totals = true});
-        co_return reply{.body = rejections_page(view, limit_rows(totals.in_use))};
+        co_return reply{.body = rejections_page(view, totals.denied_connections, limit_rows(totals.in_use))};
     }
-    io::task<reply> making = files(asked, view);
+    io::task<reply> making = asked.path == "/" ? overview(view) : files(asked, view);
     reply made = co_await std::move(making);
     co_return made;
 }
 
-web_service::reply web_service::overview(const page_view& view) {
+io::task<web_service::reply> web_service::overview(page_view view) noexcept {
+    with_.host.refresh();
+    for (unsigned waits = 0; with_.host.is_pending() and waits != host_waits_max; ++waits) {
+        const auto slept = co_await io::co_sleep(with_.server.context().loop(), host_wait);
+        if (not slept) co_return reply{};  // the server stops
+    }
     const server_snapshot totals = with_.server.snapshot({.has_totals = true});
-    std::vector<finding> findings;
-    with_.findings.add_findings(totals, findings);
-    if (not logons_ and at_.family() != io::address_family::local)
-        findings.push_back({.severity = finding_severity::info,
-                            .what = "every account of this host can read this page",
-                            .hint = "to prevent that, use --web unix:PATH or --web-token-file"});
+    const std::vector<finding> found = findings(totals);
     const std::vector<double> delays = with_.samples.loop_delays_ms();
-    return {.body = overview_page(view, {.totals = totals,
-                                         .history = with_.samples.history(),
-                                         .loop_delays_ms = delays,
-                                         .findings = findings})};
+    co_return reply{.body = overview_page(view, {.totals = totals,
+                                                 .history = with_.samples.history(),
+                                                 .loop_delays_ms = delays,
+                                                 .findings = found})};
+}
+
+std::vector<finding> web_service::findings(const server_snapshot& totals) {
+    std::vector<finding> all;
+    add_findings_of(totals, all);
+    with_.host.add_findings(all);
+    if (not logons_ and at_.family() != io::address_family::local)
+        all.push_back({.severity = finding_severity::info,
+                       .what = "every account of this host can read this page",
+                       .hint = "to prevent that, use --web unix:PATH or --web-token-file"});
+    return all;
 }
 
 web_service::reply web_service::sessions(const http_request& asked, const page_view& view) {

@@ -5,7 +5,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "sluice/cli/status/background_findings.hpp"
 #include "sluice/cli/status/findings.hpp"
 #include "sluice/cli/status/server_sampler.hpp"
 #include "sluice/cli/status/web/web_pages.hpp"
@@ -32,7 +34,7 @@ public:
         smb::server::smb_server& server;
         const server_sampler& samples;
         secret_random_source& random;
-        findings_source& findings;
+        background_findings& host;
     };
     /// All dependencies outlive it. `token` may be empty. The file of a Unix socket has mode 0600;
     /// the destructor removes it. Errors: those of listening_socket_handle::listen.
@@ -76,7 +78,8 @@ private:
     [[nodiscard]] visitor visitor_of(const http::http_request& asked, const io::socket_handle& socket);
     [[nodiscard]] io::task<reply> page(const http::http_request& asked, visitor by) noexcept;
     [[nodiscard]] io::task<reply> files(const http::http_request& asked, page_view view) noexcept;
-    [[nodiscard]] reply overview(const page_view& view);
+    [[nodiscard]] io::task<reply> overview(page_view view) noexcept;
+    [[nodiscard]] std::vector<finding> findings(const smb::server::server_snapshot& totals);
     [[nodiscard]] reply sessions(const http::http_request& asked, const page_view& view);
     [[nodiscard]] reply act(const http::http_request& asked, const visitor& by);
     [[nodiscard]] reply log_on(const http::http_request& asked, const visitor& by);

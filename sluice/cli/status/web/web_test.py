@@ -129,6 +129,25 @@ class ReadOnly(Page):
             self.assertEqual(text.count("<svg"), 3)
             self.assertIn("every account of this host can read this page", text)
 
+    def test_the_overview_has_the_findings_of_doctor(self):
+        users = self.scratch / "users"
+        subprocess.run([PROGRAM, "user", "--users-file", str(users), "add", "bob"], input="password\n", text=True, check=True,
+                       stdout=subprocess.DEVNULL, timeout=60)
+        with self.server():
+            text = self.ask()[2]
+            self.assertIn("the users file has 1 user<", text)
+            self.assertIn("<details><summary>Other facts of this host: ", text)
+
+    def test_a_denied_address_is_counted_as_a_rejection(self):
+        with self.server("--denied-host", "127.0.0.1") as (port, _):
+            with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
+                with contextlib.suppress(ConnectionResetError):
+                    self.assertEqual(connection.recv(1), b"")
+            deadline = time.monotonic() + 30
+            while "deny their address: <b>1</b>" not in self.ask("/rejections")[2]:
+                self.assertLess(time.monotonic(), deadline, "the connection is closed")
+                time.sleep(0.05)
+
     @HAS_SMBCLIENT
     def test_sessions_and_open_files_are_shown_with_their_names_escaped(self):
         with self.server() as (port, _), self.client(port, ("put token", "putting")):
