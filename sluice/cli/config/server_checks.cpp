@@ -12,7 +12,7 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/cli/config/checks.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
-#include "sluice/cli/status/observers.hpp"
+#include "sluice/cli/status/metrics_address.hpp"
 
 namespace sluice::cli {
 namespace {

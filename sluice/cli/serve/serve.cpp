@@ -17,10 +17,12 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/base/random.hpp"
 #include "sluice/cli/commands.hpp"
+#include "sluice/cli/doctor/page_findings.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/fat/image/image_share.hpp"
 #include "sluice/cli/hardening/hardening.hpp"
 #include "sluice/cli/message.hpp"
+#include "sluice/cli/password.hpp"
 #include "sluice/cli/serve/banner.hpp"
 #include "sluice/cli/serve/configuration_changes.hpp"
 #include "sluice/cli/serve/configuration_file.hpp"
@@ -51,6 +53,7 @@
 #include "sluice/cli/serve/stop_deadline.hpp"
 #include "sluice/cli/serve/user_groups.hpp"
 #include "sluice/cli/status/observers.hpp"
+#include "sluice/cli/status/web/web_sessions.hpp"
 #include "sluice/cli/user_edits.hpp"
 #include "sluice/cli/user_names.hpp"
 #include "sluice/io/best_available.hpp"
@@ -66,19 +69,6 @@ namespace {
 
 using smb::server::smb_server;
 using smb::server::user_database;
-
-// Returns a password that is easy to type: no ambiguous characters. 20 of 31 characters are 99
-// bits.
-[[nodiscard]] std::string make_password() {
-    constexpr std::string_view letters = "abcdefghjkmnpqrstuvwxyz23456789";
-    system_random random;
-    std::string password;
-    for (int i = 0; i != 20; ++i) {
-        if (i != 0 and i % 5 == 0) password += '-';
-        password += letters[random.below(letters.size())];
-    }
-    return password;
-}
 
 [[nodiscard]] std::string account_name() {
     const passwd* const account = getpwuid(geteuid());
@@ -249,16 +239,29 @@ struct opened_service {
     started_discovery discovery;
 };
 
-// Restores persistent handles, starts to listen, and opens the status socket and the metrics. From
-// here on the server has tasks, so an error ends it in the same way as a signal.
+[[nodiscard]] std::vector<std::string> texts_of(const std::vector<io::socket_address>& addresses) {
+    std::vector<std::string> texts;
+    for (const io::socket_address& each : addresses)
+        texts.push_back(each.text());
+    return texts;
+}
+
+// Restores persistent handles, starts to listen, and opens the status socket, the metrics and the
+// web page. From here on the server has tasks, so an error ends it in the same way as a signal.
 [[nodiscard]] std::expected<opened_service, std::string> open_service(
-    smb_server& server, const serve_options& options, const std::vector<int>& activated,
-    const std::array<std::byte, 16>& identity, smb::server::event_log& log) {
+    smb_server& server, secret_random_source& random, const serve_options& options,
+    const std::vector<int>& activated, const std::array<std::byte, 16>& identity,
+    smb::server::event_log& log) {
     server.restore();
     const auto listening = start_listening(server, options, activated);
     if (not listening) return std::unexpected(listening.error());
     auto watching =
-        observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});
+        observers::open(server, random,
+                        {.status_socket = options.status_socket,
+                         .metrics = options.metrics,
+                         .web = options.web,
+                         .web_token = options.web_token,
+                         .host_checks = doctor::page_checks(options, texts_of(server.addresses()))});
     if (not watching) return std::unexpected(watching.error());
     return opened_service{.listening = *listening,
                           .watching = *std::move(watching),
@@ -303,6 +306,7 @@ void print_banner(const smb_server& server, const serve_options& options, const 
     }
     if (service.watching->metrics() != nullptr)
         if (const auto where = service.watching->metrics()->address()) facts.metrics = where->text();
+    if (service.watching->web() != nullptr) facts.web = service.watching->web()->url();
     std::string text = banner_text(facts);
     fmt::print("{}\n", text);
     std::fflush(stdout);
@@ -430,6 +434,11 @@ template <class Value>
                                              const std::vector<int>& activated) {
     serve_options options = or_fail(with_file(given, file));
     check_activation(activated, options);
+    if (options.web_token_file.empty()) return options;
+    if (options.web.empty()) fail("--web-token-file: there is no page to protect; add --web PORT");
+    auto token = read_web_token(options.web_token_file);
+    if (not token) fail("--web-token-file: " + token.error());
+    options.web_token = *std::move(token);
     return options;
 }
 
@@ -508,7 +517,7 @@ void serve(const serve_options& given, const std::string& file) {
     const signals handling(
         *loop, [&] { ends_in_time->begin(), manager.stopping(); }, end_service,
         [&] { manager.reloading(), reload_users(server, *users.database, log), reloads.add(); });
-    const auto service = open_service(server, options, activated, identity, log);
+    const auto service = open_service(server, random, options, activated, identity, log);
     if (service) {
         report_problems(server, options, *users.database, shares.missing_snapshots, log);
         report_other_servers(journals, log);

@@ -1,6 +1,7 @@
 #include "sluice/cli/serve/serve_command_line.hpp"
 
 #include "sluice/cli/serve/serve_rules.hpp"
+#include "sluice/cli/status/web/web_address.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -176,6 +177,19 @@ void add_observation_options(command_syntax command, serve_options& options) {
                     "serve Prometheus metrics over HTTP [default address: 127.0.0.1]")
         .check(validate_metrics)
         .value_name("[ADDRESS:]PORT")
+        .group(heading);
+    command
+        .add_option("--web", options.web,
+                    "serve a page about the server over HTTP, on a loopback address or a Unix socket "
+                    "[default address: 127.0.0.1]")
+        .check(validate_web)
+        .value_name("[ADDRESS:]PORT|unix:PATH")
+        .group(heading);
+    command
+        .add_option("--web-token-file", options.web_token_file,
+                    "let the page end sessions and close files, for users who enter the token in FILE (mode "
+                    "0600, at least 16 characters)")
+        .value_name("FILE")
         .group(heading);
     command.add_flag("--verbose", options.verbose, "log failed requests as well").group(heading);
 }

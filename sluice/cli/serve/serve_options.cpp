@@ -15,6 +15,7 @@
 #include "sluice/cli/byte_size.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/serve/table_reader.hpp"
+#include "sluice/cli/status/web/web_address.hpp"
 #include "sluice/cli/user_names.hpp"
 
 namespace sluice::cli {
@@ -278,6 +279,8 @@ void check_version(table_reader& reader) {
     reader.take("shared-locks", options.shared_locks);
     reader.take("status-socket", options.status_socket);
     reader.take("metrics", options.metrics, validate_metrics);
+    reader.take("web", options.web, validate_web);
+    reader.take("web-token-file", options.web_token_file);
     reader.take("read-only", options.read_only);
     take_users(reader, "read-only-user", options.read_only_users);
     reader.take("hide-unreadable", options.hide_unreadable);

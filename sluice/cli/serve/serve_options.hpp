@@ -79,9 +79,12 @@ struct serve_options {
     std::uint16_t port = 0;              // 0: 445 if allowed, else 1445
     std::vector<std::string> users;
     std::string users_file;
-    std::string shared_locks;   // empty: no other server serves these directories
-    std::string status_socket;  // empty: in the runtime directory of the account
-    std::string metrics;        // [ADDRESS:]PORT; empty: none
+    std::string shared_locks;    // empty: no other server serves these directories
+    std::string status_socket;   // empty: in the runtime directory of the account
+    std::string metrics;         // [ADDRESS:]PORT; empty: none
+    std::string web;             // [ADDRESS:]PORT or unix:PATH; empty: no page
+    std::string web_token_file;  // empty: the page changes nothing
+    std::string web_token;       // the content of that file
     bool read_only = false;
     std::vector<std::string> read_only_users;  // in addition to those that a share names
     bool hide_unreadable = false;

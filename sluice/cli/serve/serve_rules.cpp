@@ -14,7 +14,7 @@
 #include "sluice/cli/byte_size.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
 #include "sluice/cli/serve/server_name.hpp"
-#include "sluice/cli/status/observers.hpp"
+#include "sluice/cli/status/metrics_address.hpp"
 #include "sluice/cli/user_names.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_dfs.hpp"
 #include "sluice/smb/wire/utf16.hpp"
