@@ -69,7 +69,7 @@ struct doctor_arguments {
     const auto kind = std::filesystem::status(path, failed).type();
     if (std::filesystem::exists(std::filesystem::file_status(kind)) and
         kind != std::filesystem::file_type::regular)
-        return std::unexpected(path + ": not a regular file; use the configuration file of the server");
+        return std::unexpected(path + ": not a regular file; use the TOML file of the server");
     return read_configuration(path, options);
 }
 
