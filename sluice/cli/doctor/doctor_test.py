@@ -293,6 +293,16 @@ class Sluice(Doctor):
             found = self.report(f"//127.0.0.1:{port}/files", status=0)
         self.assertTrue([each for each in found if each["check"] == "guest" and each["severity"] == "warning"], found)
 
+    def test_the_server_tells_its_administrator_why_it_refused_a_logon(self):
+        (self.scratch / "wrong").write_text("wrong\n")
+        with self.server() as (port, _):
+            for user, reason in ("eve", "no such user"), ("bob", "wrong password"):
+                self.report(f"{user}@127.0.0.1:{port}", "--password-file", self.scratch / "wrong", status=1)
+                found = self.report(status=0)
+                evidence = next(each["evidence"] for each in found if each["check"] == "refusals")
+                self.assertRegex(evidence, rf"Z from 127\.0\.0\.1:\d+: logon failed: {reason}")
+                self.assertNotIn(user, evidence)
+
     def test_a_running_server_is_found_on_its_host(self):
         with self.server() as (port, _):
             found = self.report(status=0)

@@ -1,5 +1,6 @@
 #include "sluice/cli/doctor/running_servers.hpp"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,11 +12,13 @@
 #include "sluice/cli/serve/server_name.hpp"
 #include "sluice/cli/status/json_value.hpp"
 #include "sluice/cli/status/status_socket.hpp"
+#include "sluice/cli/status/status_text.hpp"
 
 namespace sluice::cli::doctor {
 namespace {
 
 constexpr std::size_t sockets_max = 16;
+constexpr std::size_t refusals_max = 5;
 constexpr const char* service_directory = "/run/sluice";
 
 [[nodiscard]] std::vector<std::string> sockets_of_service() {
@@ -26,6 +29,13 @@ constexpr const char* service_directory = "/run/sluice";
         if (at->path().extension() == ".sock") found.push_back(at->path().string());
     std::ranges::sort(found);
     return found;
+}
+
+// One refusal, as in "2026-11-28T13:00:00Z from 192.0.2.7:50000: logon failed: wrong password".
+[[nodiscard]] std::string refusal_line(const json_value& refusal) {
+    const std::string peer = refusal["peer"].text();
+    return fmt::format("{}{}: {}", refusal["at"].text(), peer.empty() ? "" : " from " + peer,
+                       refusal_reason(refusal));
 }
 
 [[nodiscard]] std::optional<running_server> server_at(const std::string& socket) {
@@ -41,6 +51,10 @@ constexpr const char* service_directory = "/run/sluice";
         server.addresses.push_back(each.text());
     for (const json_value& each : (*document)["shares"].elements())
         server.paths.push_back(each["source"].text());
+    const auto& refusals = (*document)["refusals"].elements();
+    for (auto one = refusals.rbegin(); one != refusals.rend() and server.refusals.size() != refusals_max;
+         ++one)
+        server.refusals.push_back(refusal_line(*one));
     return server;
 }
 

@@ -13,8 +13,9 @@ namespace sluice::cli::doctor {
 struct running_server {
     std::uint64_t process = 0;
     std::string name;
-    std::vector<std::string> addresses;  ///< "ADDRESS:PORT"
-    std::vector<std::string> paths;      ///< the directories of its shares
+    std::vector<std::string> addresses;   ///< "ADDRESS:PORT"
+    std::vector<std::string> paths;       ///< the directories of its shares
+    std::vector<std::string> refusals{};  ///< the last clients that it refused, the newest first
 };
 
 /// Returns the servers that answer on their status sockets: on `status_socket` if it is not empty,

@@ -12,8 +12,9 @@ namespace sluice::cli {
 
 /// How a server can be observed: options of `sluice serve`.
 struct observer_options {
-    std::string status_socket;  // empty: in the runtime directory of the account
-    std::string metrics;        // [ADDRESS:]PORT; empty: no metrics
+    std::string status_socket;                  // empty: in the runtime directory of the account
+    std::string metrics;                        // [ADDRESS:]PORT; empty: no metrics
+    const recent_refusals* refusals = nullptr;  // outlives the observers; null: not reported
 };
 
 /// Returns the address for metrics; without an address in the text, it is on the loopback

@@ -6,6 +6,7 @@
 #include "sluice/cli/status/json_writer.hpp"
 #include "sluice/cli/status/open_totals.hpp"
 #include "sluice/cli/status/rate_window.hpp"
+#include "sluice/cli/status/recent_refusals.hpp"
 #include "sluice/discovery/http/request_listener.hpp"
 #include "sluice/smb/server/server.hpp"
 
@@ -19,10 +20,10 @@ namespace sluice::cli {
 class status_service {
 public:
     /// Listens at `path`, replacing the socket of a server that died. The destructor removes the
-    /// file.
+    /// file. `refusals`, which outlives the service, may be null: then the document has none.
     /// Errors: EADDRINUSE if a running server uses it; ENAMETOOLONG; those of socket(2).
-    [[nodiscard]] static result<std::unique_ptr<status_service>> open(smb::server::smb_server& server,
-                                                                      const std::string& path) noexcept;
+    [[nodiscard]] static result<std::unique_ptr<status_service>> open(
+        smb::server::smb_server& server, const std::string& path, const recent_refusals* refusals) noexcept;
     ~status_service();
     status_service(const status_service&) = delete;
     status_service& operator=(const status_service&) = delete;
@@ -33,7 +34,8 @@ public:
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
 
 private:
-    status_service(smb::server::smb_server& server, io::listening_socket_handle listener, std::string path);
+    status_service(smb::server::smb_server& server, io::listening_socket_handle listener, std::string path,
+                   const recent_refusals* refusals);
 
     [[nodiscard]] io::task<void> sample() noexcept;
     [[nodiscard]] io::task<void> answer(io::socket_handle& socket) noexcept;
@@ -44,6 +46,7 @@ private:
 
     smb::server::smb_server& server_;
     std::string path_;
+    const recent_refusals* refusals_;
     rate_window rates_;
     io::task_group sampling_;
     http::request_listener connections_;

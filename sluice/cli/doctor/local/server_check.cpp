@@ -74,6 +74,11 @@ void check_servers(local_state& state, finding_list& into) {
         into.note("server",
                   fmt::format("the server '{}' is running (process {})", server.name, server.process),
                   fmt::format("it listens at {}", fmt::join(server.addresses, ", ")));
+    for (const running_server& server : state.servers)
+        if (not server.refusals.empty())
+            into.note("refusals",
+                      fmt::format("the server '{}' has refused clients, the last first", server.name),
+                      fmt::format("{}", fmt::join(server.refusals, "; ")));
     if (state.servers.empty()) {
         const std::string start = state.configuration.empty()
                                       ? "sluice serve DIRECTORY"
