@@ -3,8 +3,10 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <expected>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -27,6 +29,7 @@ namespace {
 
 constexpr std::chrono::seconds run_within_s{28};
 constexpr std::chrono::seconds network_within{20};
+constexpr std::chrono::seconds stat_within{1};
 
 struct doctor_arguments {
     std::string subject;
@@ -37,13 +40,37 @@ struct doctor_arguments {
     bool write_test = false;
 };
 
+// Returns whether the name is one of a regular file. If the file system does not answer, it is one,
+// so that reading it reports this.
+[[nodiscard]] bool is_file(const std::string& subject) {
+    const auto is_regular = std::make_shared<std::atomic<bool>>(true);
+    (void)run_within(
+        [subject, is_regular](finding_list&) {
+            std::error_code failed;
+            is_regular->store(std::filesystem::is_regular_file(subject, failed), std::memory_order_relaxed);
+        },
+        stat_within, false);
+    return is_regular->load(std::memory_order_relaxed);
+}
+
 // A path has a slash, or names an existing file; everything else is a host.
 [[nodiscard]] bool is_configuration(const std::string& subject) {
     if (subject.starts_with("//") or smb::client::is_smb_url(subject)) return false;
-    std::error_code failed;
     const bool names_file =
         subject.ends_with(".toml") or subject.starts_with('/') or subject.starts_with("./");
-    return names_file or std::filesystem::is_regular_file(subject, failed);
+    return names_file or is_file(subject);
+}
+
+// Reads the configuration that the user has named, if any. Errors: a message. Blocks: as long as
+// its file system.
+[[nodiscard]] std::expected<void, std::string> read_named(const std::string& path, serve_options& options) {
+    if (path.empty()) return {};
+    std::error_code failed;
+    const auto kind = std::filesystem::status(path, failed).type();
+    if (std::filesystem::exists(std::filesystem::file_status(kind)) and
+        kind != std::filesystem::file_type::regular)
+        return std::unexpected(path + ": not a regular file; use the TOML file of the server");
+    return read_configuration(path, options);
 }
 
 [[nodiscard]] smb::auth::nt_hash password_of(const doctor_arguments& given, const remote_target& target) {
@@ -103,12 +130,20 @@ struct doctor_arguments {
         refuse_usage("--user and --password-file require HOST");
     const auto state = std::make_shared<local_state>(
         local_state{.options = {}, .configuration = given.subject, .writes = given.write_test});
-    if (not given.subject.empty())
-        if (const auto read = read_configuration(given.subject, state->options); not read) fail(read.error());
-    if (not given.users_file.empty()) state->options.users_file = given.users_file;
     state->account = server_account::of_this_process();
-    const timed_result seen = run_within([state](finding_list& into) { check_host(*state, into); },
-                                         run_within_s, ::isatty(STDERR_FILENO) != 0);
+    const auto wrong = std::make_shared<std::string>();
+    const auto checks = [state, wrong, users_file = given.users_file](finding_list& into) {
+        into.begin("configuration");
+        if (const auto read = read_named(state->configuration, state->options); not read) {
+            *wrong = read.error();
+            return;
+        }
+        if (not users_file.empty()) state->options.users_file = users_file;
+        check_host(*state, into);
+    };
+    const timed_result seen = run_within(checks, run_within_s, ::isatty(STDERR_FILENO) != 0);
+    // Before its end, the thread may still write the text.
+    if (seen.is_complete and not wrong->empty()) fail(*wrong);
     finish(given.subject.empty() ? "this host" : "this host, with " + given.subject, seen, given.json);
 }
 

@@ -216,9 +216,11 @@ class OtherServers(Doctor):
 
     def test_extreme_values_are_findings(self):
         with fake_server(answering(negotiate_reply(dialect=0x0302, mode=0, sizes=(0, 0, 0), ticks=2**64 - 1))) as port:
-            found = self.problems(f"127.0.0.1:{port}")
-        for text in "does not offer signing", "less than 4 KiB", "more than 5 minutes":
-            self.assertTrue(any(text in each for each in found), found)
+            found = self.report(f"127.0.0.1:{port}", status=1)
+        # Without a token, the server does not offer Kerberos.
+        for severity, text in (("problem", "does not offer signing"), ("problem", "less than 4 KiB"),
+                               ("warning", "more than 5 minutes")):
+            self.assertTrue(any(text in each["what"] and each["severity"] == severity for each in found), found)
 
     def test_a_server_that_hangs_at_the_logon_ends_at_the_deadline(self):
         def handle(connection):
@@ -257,6 +259,22 @@ class Sluice(Doctor):
                      for user in ("bob", "eve")]
         self.assertEqual([each.replace("eve", "bob") for each in texts[1]], texts[0])
 
+    def test_a_guessed_users_file_of_another_server_decides_nothing(self):
+        (self.scratch / "wrong").write_text("wrong\n")
+        guessed = self.scratch / "sluice" / "users"  # the default of the environment
+        with self.server() as (port, _):
+            subprocess.run([PROGRAM, "user", "add", "alice"], input="another\n", text=True, check=True,
+                           capture_output=True, env=self.environment)
+            # The status socket shows that the server is one of sluice on this host.
+            how = "--password-file", self.scratch / "wrong"
+            self.assert_problem(f"the users file {guessed} does not have the user 'bob'", f"bob@127.0.0.1:{port}", *how)
+            for socket_file in (self.scratch / "sluice").glob("*.sock"):
+                socket_file.rename(socket_file.with_suffix(".hidden"))
+            found = self.report(f"bob@127.0.0.1:{port}", *how, status=1)
+        logon = next(each for each in found if each["check"] == "logon")
+        self.assertIn("the user 'bob' or the password is wrong", logon["what"])
+        self.assertIn(f"if sluice serves with {guessed}: the users file", logon["evidence"])
+
     def test_on_its_host_the_users_file_says_what_is_wrong(self):
         (self.scratch / "wrong").write_text("wrong\n")
         how = "--password-file", self.scratch / "wrong", "--users-file", self.scratch / "users"
@@ -275,11 +293,55 @@ class Sluice(Doctor):
             found = self.report(f"//127.0.0.1:{port}/files", status=0)
         self.assertTrue([each for each in found if each["check"] == "guest" and each["severity"] == "warning"], found)
 
+    def test_the_server_tells_its_administrator_why_it_refused_a_logon(self):
+        (self.scratch / "wrong").write_text("wrong\n")
+        with self.server() as (port, _):
+            for user, reason in ("eve", "no such user"), ("bob", "wrong password"):
+                self.report(f"{user}@127.0.0.1:{port}", "--password-file", self.scratch / "wrong", status=1)
+                found = self.report(status=0)
+                evidence = next(each["evidence"] for each in found if each["check"] == "refusals")
+                self.assertRegex(evidence, rf"Z from 127\.0\.0\.1:\d+: logon failed: {reason}")
+                self.assertNotIn(user, evidence)
+
     def test_a_running_server_is_found_on_its_host(self):
         with self.server() as (port, _):
             found = self.report(status=0)
         evidence = [each["evidence"] for each in found if each["check"] == "server"]
         self.assertEqual(evidence, [f"it listens at 127.0.0.1:{port}"])
+
+    @unittest.skipUnless(IS_CONTAINED, "needs root and mount namespaces")
+    def test_a_stale_socket_does_not_hide_the_service(self):
+        stale = self.scratch / "sluice"
+        stale.mkdir(mode=0o700)
+        with socket.socket(socket.AF_UNIX) as dead:
+            dead.bind(str(stale / "445.sock"))
+        script = (f"mount -t tmpfs none /run || exit 77; mkdir -m 700 /run/sluice\n"
+                  f'XDG_RUNTIME_DIR=/run "{PROGRAM}" serve --listen 127.0.0.1:0 --users-file {self.scratch}/users '
+                  f'--name THESERVICE "{self.directory}" >{self.scratch}/banner 2>&1 &\n'
+                  f"until grep -q ^I/O {self.scratch}/banner; do kill -0 $! || exit 78; sleep 0.05; done\n"
+                  f'"{PROGRAM}" doctor --json; status=$?; kill $!; wait $!; exit $status')
+        done = subprocess.run(["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, timeout=120,
+                              env=self.environment)
+        if done.returncode == 77:
+            self.skipTest("cannot mount in a namespace")
+        self.assertIn("the server 'THESERVICE' is running", done.stdout, done.stderr)
+        self.assertNotIn("no server of this account", done.stdout)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
+    def test_the_service_of_another_account_is_no_program_in_the_way(self):
+        account = str(NOBODY)
+        self.scratch.chmod(0o755)
+        with self.server() as (port, _):
+            path = self.scratch / "sluice.toml"
+            path.write_text(f'port = {port}\n[[share]]\nname = "media"\npath = "{self.directory}"\n')
+            done = subprocess.run(["setpriv", f"--reuid={account}", f"--regid={account}", "--clear-groups", PROGRAM,
+                                   "doctor", path, "--json"], capture_output=True, text=True, timeout=120,
+                                  env=self.environment | {"XDG_RUNTIME_DIR": str(self.scratch / "run")})
+        found = json.loads(done.stdout)["findings"]
+        for check, text in ("port", "an SMB server that this account cannot see"), ("server", "no server of this account"):
+            one = next(each for each in found if each["check"] == check and text in each["what"])
+            self.assertEqual(one["severity"], "warning", one)
+            self.assertTrue(one["remedy"].startswith("sudo sluice doctor"), one)
 
     @unittest.skipUnless(SMBD, "smbd is not installed (Debian package samba)")
     def test_samba_is_examined(self):
@@ -340,6 +402,22 @@ class ThisHost(Doctor):
                               env=self.environment | {"XDG_RUNTIME_DIR": str(self.scratch / "run")})
         found = [each for each in json.loads(done.stdout)["findings"] if each["check"] == "share"]
         self.assertEqual(found[0]["remedy"], f"setfacl -m u:{account}:x {closed}")
+
+    def test_a_configuration_that_is_a_pipe_is_refused(self):
+        os.mkfifo(self.scratch / "pipe")
+        os.mkfifo(self.scratch / "pipe.toml")
+        for name in "pipe", "pipe.toml":
+            done = self.doctor(self.scratch / name, status=1)
+            self.assertIn("not a regular file", done.stderr)
+        self.assertLess(self.took, ENDS_WITHIN_S)
+
+    def test_a_sandbox_without_openat2_is_a_problem(self):
+        prelude = pathlib.Path(__file__).resolve().parents[1] / "errors" / "prelude.sh"
+        done = subprocess.run(["sh", "-c", f'. "{prelude}"; without_call 437 "{PROGRAM}" doctor --json'],
+                              capture_output=True, text=True, timeout=120, env=self.environment)
+        found = [each for each in json.loads(done.stdout)["findings"] if each["check"] == "openat2"]
+        self.assertEqual([each["severity"] for each in found], ["problem"])
+        self.assertIn("RestrictSUIDSGID=", found[0]["remedy"])
 
     def test_no_running_server_is_a_problem(self):
         self.assert_problem("no server of this account is running")

@@ -232,6 +232,16 @@ struct users_result {
     return *std::move(opened);
 }
 
+// The way of the events of a server to standard error.
+struct server_logs {
+    server_logs(smb::server::event_severity least, const clock_source& clock)
+        : writer(least), lines(writer, least), refusals(lines, clock) {}
+
+    log_writer writer;
+    smb::server::log_thread lines;
+    recent_refusals refusals;
+};
+
 // The sockets of a server that listens.
 struct opened_service {
     listening_choice listening = listening_choice::as_given;
@@ -250,8 +260,8 @@ struct opened_service {
 // web page. From here on the server has tasks, so an error ends it in the same way as a signal.
 [[nodiscard]] std::expected<opened_service, std::string> open_service(
     smb_server& server, secret_random_source& random, const serve_options& options,
-    const std::vector<int>& activated, const std::array<std::byte, 16>& identity,
-    smb::server::event_log& log) {
+    const std::vector<int>& activated, const std::array<std::byte, 16>& identity, smb::server::event_log& log,
+    const recent_refusals& refusals) {
     server.restore();
     const auto listening = start_listening(server, options, activated);
     if (not listening) return std::unexpected(listening.error());
@@ -261,6 +271,7 @@ struct opened_service {
                          .metrics = options.metrics,
                          .web = options.web,
                          .web_token = options.web_token,
+                         .refusals = &refusals,
                          .host_checks = doctor::page_checks(options, texts_of(server.addresses()))});
     if (not watching) return std::unexpected(watching.error());
     return opened_service{.listening = *listening,
@@ -490,8 +501,8 @@ void serve(const serve_options& given, const std::string& file) {
     if (not shares.shares) fail(shares.shares.error());
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
     system_clock_source clock;
-    log_writer writer(least_severity(options));
-    smb::server::log_thread log(writer, least_severity(options));
+    server_logs logs(least_severity(options), clock);
+    smb::server::log_thread& log = logs.lines;
     smb::server::loop_activity activity(*loop);
     const smb::server::loop_activity::use watched(activity, ::gettid());
     const auto activities = all_activities(activity, *others);
@@ -502,7 +513,7 @@ void serve(const serve_options& given, const std::string& file) {
                        .clock = clock,
                        .random = random,
                        .accounts = *users.database,
-                       .log = log,
+                       .log = logs.refusals,
                        .peers = peers.get(),
                        .other_loops = others->loops(),
                        .watchdog = &watchdog},
@@ -517,7 +528,7 @@ void serve(const serve_options& given, const std::string& file) {
     const signals handling(
         *loop, [&] { ends_in_time->begin(), manager.stopping(); }, end_service,
         [&] { manager.reloading(), reload_users(server, *users.database, log), reloads.add(); });
-    const auto service = open_service(server, random, options, activated, identity, log);
+    const auto service = open_service(server, random, options, activated, identity, log, logs.refusals);
     if (service) {
         report_problems(server, options, *users.database, shares.missing_snapshots, log);
         report_other_servers(journals, log);

@@ -8,6 +8,7 @@
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/cli/fat/image/image.hpp"
+#include "sluice/cli/hardening/openat2.hpp"
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/serve/share_snapshots.hpp"
@@ -219,7 +220,11 @@ share_opener::volume_result share_opener::open_directory(const served& wanted) {
                                           .streams_root = wanted.streams_root,
                                           .domains = &from_.domains.table(),
                                           .offload_always = wanted.offloads});
-    if (not opened) return std::unexpected(about(share.path, opened.error()));
+    if (not opened) {
+        std::string why = about(share.path, opened.error());
+        if (is_for_lack_of_openat2(opened.error())) why += fmt::format("; {}", openat2_remedy);
+        return std::unexpected(std::move(why));
+    }
     from_.domains.add(share.name, **opened);
     return *std::move(opened);
 }

@@ -18,13 +18,14 @@ namespace {
 // In the directory, under the number of the port; under another name if a server on another address
 // has that.
 [[nodiscard]] result<std::unique_ptr<status_service>> open_usual(smb_server& server,
-                                                                 const server_sampler& samples) {
+                                                                 const server_sampler& samples,
+                                                                 const recent_refusals* refusals) {
     if (const auto made = make_status_directory(); not made) return failure(made.error());
     const auto addresses = server.addresses();
     const std::uint16_t port = addresses.empty() ? std::uint16_t{0} : addresses.front().port();
-    auto first = status_service::open(server, samples, status_socket_path(port));
+    auto first = status_service::open(server, samples, status_socket_path(port), refusals);
     if (first or first.error() != std::errc::address_in_use) return first;
-    return status_service::open(server, samples, second_status_socket_path(port));
+    return status_service::open(server, samples, second_status_socket_path(port), refusals);
 }
 
 }  // namespace
@@ -68,8 +69,9 @@ std::expected<std::unique_ptr<observers>, std::string> observers::open(smb_serve
     if (std::string problem = made->open_http(server, random, wanted); not problem.empty())
         return std::unexpected(std::move(problem));
     const bool is_usual = wanted.status_socket.empty();
-    auto status = is_usual ? open_usual(server, made->samples_)
-                           : status_service::open(server, made->samples_, wanted.status_socket);
+    auto status = is_usual
+                      ? open_usual(server, made->samples_, wanted.refusals)
+                      : status_service::open(server, made->samples_, wanted.status_socket, wanted.refusals);
     if (status)
         made->status_ = *std::move(status);
     else if (not is_usual)

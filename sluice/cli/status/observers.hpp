@@ -18,10 +18,11 @@ namespace sluice::cli {
 
 /// How a server can be observed: options of `sluice serve`.
 struct observer_options {
-    std::string status_socket;  // empty: in the runtime directory of the account
-    std::string metrics;        // [ADDRESS:]PORT; empty: no metrics
-    std::string web;            // [ADDRESS:]PORT or unix:PATH; empty: no page
-    std::string web_token;      // empty: the page changes nothing
+    std::string status_socket;                  // empty: in the runtime directory of the account
+    std::string metrics;                        // [ADDRESS:]PORT; empty: no metrics
+    std::string web;                            // [ADDRESS:]PORT or unix:PATH; empty: no page
+    std::string web_token;                      // empty: the page changes nothing
+    const recent_refusals* refusals = nullptr;  // outlives the observers; null: not reported
     /// Finds facts of this host for the page; called on a thread of its own, never on a loop.
     std::function<std::vector<finding>()> host_checks;
 };

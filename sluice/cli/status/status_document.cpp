@@ -170,6 +170,20 @@ void write_open(json_writer& to, const open_status& one) {
     to.member("kept_changes", one.kept_changes).end_object();
 }
 
+void write_refusals(json_writer& to, const std::vector<refused_client>& refused) {
+    to.key("refusals").begin_array();
+    for (const refused_client& one : refused)
+        to.begin_object()
+            .member("at", text_of(one.at))
+            .member("event", one.event)
+            .member("peer", one.peer)
+            .member("user", one.user)
+            .member("share", one.share)
+            .member("why", one.why)
+            .end_object();
+    to.end_array();
+}
+
 void write_status_tail(json_writer& to, const server_snapshot& totals, const open_totals& opens) {
     limits_in_use fullest = totals.in_use;
     fullest.merge(opens.fullest);

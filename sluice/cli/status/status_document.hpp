@@ -3,10 +3,12 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "sluice/cli/status/json_writer.hpp"
 #include "sluice/cli/status/open_totals.hpp"
 #include "sluice/cli/status/rate_window.hpp"
+#include "sluice/cli/status/recent_refusals.hpp"
 #include "sluice/smb/server/report/snapshot.hpp"
 
 // The document that a running server sends to `sluice status`: docs/formats/status.md. The
@@ -24,6 +26,8 @@ void write_status_head(json_writer& to, const smb::server::server_snapshot& tota
 /// Write the elements of "sessions" and "opens".
 void write_session(json_writer& to, const smb::server::session_status& one);
 void write_open(json_writer& to, const smb::server::open_status& one);
+/// Writes the list "refusals".
+void write_refusals(json_writer& to, const std::vector<refused_client>& refused);
 /// Writes the totals of the opens, and ends the document.
 void write_status_tail(json_writer& to, const smb::server::server_snapshot& totals, const open_totals& opens);
 /// Returns a document that has only an error message.

@@ -41,7 +41,8 @@ enum class question : unsigned char { totals, opens, unknown };
 
 result<std::unique_ptr<status_service>> status_service::open(smb_server& server,
                                                              const server_sampler& samples,
-                                                             const std::string& path) noexcept {
+                                                             const std::string& path,
+                                                             const recent_refusals* refusals) noexcept {
     const auto address = io::socket_address::local(path);
     if (not address) return failure(address.error());
     // Only its owner may access it from the first moment. No other thread creates files yet.
@@ -51,14 +52,17 @@ result<std::unique_ptr<status_service>> status_service::open(smb_server& server,
     if (not listener) return failure(listener.error());
     if (const auto attached = listener->set_multiplexer(&server.context().loop()); not attached)
         return failure(attached.error());
-    return std::unique_ptr<status_service>(new status_service(server, samples, *std::move(listener), path));
+    return std::unique_ptr<status_service>(
+        new status_service(server, samples, *std::move(listener), path, refusals));
 }
 
 status_service::status_service(smb_server& server, const server_sampler& samples,
-                               io::listening_socket_handle listener, std::string path)
+                               io::listening_socket_handle listener, std::string path,
+                               const recent_refusals* refusals)
     : server_(server),
       samples_(samples),
       path_(std::move(path)),
+      refusals_(refusals),
       connections_(server.context().loop(), std::move(listener),
                    [this](io::socket_handle& socket) { return answer(socket); }) {}
 
@@ -84,6 +88,7 @@ io::task<void> status_service::answer(io::socket_handle& socket) noexcept {
     writing = write_opens(socket, to, sum, totals.open_numbers, asked == question::opens);
     is_listening = co_await std::move(writing);
     if (not is_listening) co_return;
+    write_refusals(to, refusals_ != nullptr ? refusals_->list() : std::vector<refused_client>{});
     write_status_tail(to, totals, sum);
     (void)co_await http::co_write_all(socket, to.take() + "\n");
 }

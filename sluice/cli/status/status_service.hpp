@@ -5,6 +5,7 @@
 
 #include "sluice/cli/status/json_writer.hpp"
 #include "sluice/cli/status/open_totals.hpp"
+#include "sluice/cli/status/recent_refusals.hpp"
 #include "sluice/cli/status/server_sampler.hpp"
 #include "sluice/discovery/http/request_listener.hpp"
 #include "sluice/smb/server/server.hpp"
@@ -18,11 +19,12 @@ namespace sluice::cli {
 class status_service {
 public:
     /// Listens at `path`, replacing the socket of a server that died. The destructor removes the
-    /// file. `samples` outlives it.
+    /// file. `samples` and `refusals` outlive it; `refusals` may be null: then the
+    /// document has none.
     /// Errors: EADDRINUSE if a running server uses it; ENAMETOOLONG; those of socket(2).
-    [[nodiscard]] static result<std::unique_ptr<status_service>> open(smb::server::smb_server& server,
-                                                                      const server_sampler& samples,
-                                                                      const std::string& path) noexcept;
+    [[nodiscard]] static result<std::unique_ptr<status_service>> open(
+        smb::server::smb_server& server, const server_sampler& samples, const std::string& path,
+        const recent_refusals* refusals) noexcept;
     ~status_service();
     status_service(const status_service&) = delete;
     status_service& operator=(const status_service&) = delete;
@@ -34,7 +36,7 @@ public:
 
 private:
     status_service(smb::server::smb_server& server, const server_sampler& samples,
-                   io::listening_socket_handle listener, std::string path);
+                   io::listening_socket_handle listener, std::string path, const recent_refusals* refusals);
 
     [[nodiscard]] io::task<void> answer(io::socket_handle& socket) noexcept;
     [[nodiscard]] io::task<bool> write_sessions(io::socket_handle& socket, json_writer& to,
@@ -45,6 +47,7 @@ private:
     smb::server::smb_server& server_;
     const server_sampler& samples_;
     std::string path_;
+    const recent_refusals* refusals_;
     http::request_listener connections_;
 };
 

@@ -73,6 +73,21 @@ class Observed(unittest.TestCase):
 
 
 class Status(Observed):
+    def test_the_last_refused_clients_are_listed_without_names_that_may_be_passwords(self):
+        with self.server() as (port, _):
+            for user in "u", "typed-password":
+                subprocess.run([PROGRAM, "ls", f"smb://{user}@127.0.0.1:{port}/files"], capture_output=True, timeout=60,
+                               env=self.environment | {"SLUICE_PASSWORD": "wrong"}, check=False)
+            refused = self.document()["refusals"]
+            text = self.status().stdout
+        self.assertEqual([(each["event"], each["why"]) for each in refused],
+                         [("logon failed", "wrong password"), ("logon failed", "no such user")])
+        for each in refused:
+            self.assertRegex(each["peer"], r"^127\.0\.0\.1:\d+$")
+        self.assertIn("REFUSED AT", text)
+        self.assertIn("logon failed: wrong password", text)
+        self.assertNotIn("typed-password", text + json.dumps(refused))
+
     @HAS_SMBCLIENT
     def test_it_shows_clients_and_their_traffic(self):
         with self.server() as (port, _), self.client(port):

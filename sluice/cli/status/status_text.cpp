@@ -162,14 +162,32 @@ namespace {
     return table.text();
 }
 
+// Returns the last clients that were refused, the newest last, if there were any.
+[[nodiscard]] std::string refusals(const json_value& list) {
+    text_table table({{"REFUSED AT"}, {"CLIENT"}, {"REASON", column_kind::stretched}});
+    for (const json_value& one : list.elements())
+        table.add({one["at"].text(), one["peer"].text(), refusal_reason(one)});
+    return table.text();
+}
+
 }  // namespace
+
+std::string refusal_reason(const json_value& refusal) {
+    std::string text = refusal["event"].text();
+    if (const std::string user = refusal["user"].text(); not user.empty())
+        text += fmt::format(", user '{}'", user);
+    if (const std::string share = refusal["share"].text(); not share.empty())
+        text += fmt::format(", share '{}'", share);
+    const std::string why = refusal["why"].text();
+    return why.empty() ? text : text + ": " + why;
+}
 
 std::string status_text(const json_value& document) {
     std::string text = heading(document) + counts(document["counts"]);
     for (const std::string& part :
          {throughput(document), paths(document["paths"]), shares(document["shares"]),
           sessions(document["sessions"]), opens(document["opens"]), limits(document["limits"]),
-          rejections(document["limits"])})
+          rejections(document["limits"]), refusals(document["refusals"])})
         if (not part.empty()) text += '\n' + part;
     return text;
 }

@@ -10,4 +10,7 @@ namespace sluice::cli {
 /// columns wide. Additions in documents of another version are ignored.
 [[nodiscard]] std::string status_text(const json_value& document);
 
+/// Returns the reason of an element of `refusals`, as in "logon failed: wrong password".
+[[nodiscard]] std::string refusal_reason(const json_value& refusal);
+
 }  // namespace sluice::cli

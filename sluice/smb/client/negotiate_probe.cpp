@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/smb/auth/logon/spnego.hpp"
 #include "sluice/smb/wire/compression/compressed_message.hpp"
 #include "sluice/smb/wire/message/frame.hpp"
 
@@ -99,6 +100,14 @@ template <class Encode>
     return index->value() == 0 ? probed_protocol::smb1 : probed_protocol::smb1_refused;
 }
 
+// A server offers its mechanisms in a NegTokenInit2 ([MS-SPNG] 2.2.1), or sends no token.
+[[nodiscard]] bool offers_kerberos(bytes_view token) noexcept {
+    using auth::spnego::mechanism;
+    const auto offer = auth::spnego::decode_init(token);
+    return offer and (offer->mechanisms.contains(mechanism::kerberos) or
+                      offer->mechanisms.contains(mechanism::kerberos_as_by_2k));
+}
+
 [[nodiscard]] negotiate_facts facts_of(const wire::negotiate_reply& said) {
     negotiate_facts facts{.dialect = said.dialect,
                           .security_mode = said.security_mode,
@@ -112,7 +121,8 @@ template <class Encode>
                           .signing = {},
                           .compressions = {},
                           .has_preauth = false,
-                          .has_posix = said.contexts.posix};
+                          .has_posix = said.contexts.posix,
+                          .offers_kerberos = offers_kerberos(said.security_blob)};
     const wire::negotiate_contexts& extras = said.contexts;
     if (extras.ciphers and extras.ciphers->size() == 1) facts.cipher = (*extras.ciphers)[0];
     if (extras.signing and extras.signing->size() == 1) facts.signing = (*extras.signing)[0];

@@ -62,6 +62,7 @@ struct negotiate_facts {
     std::vector<wire::compression_algorithm> compressions;  ///< at most 8
     bool has_preauth = false;                               ///< SHA-512, which 3.1.1 requires
     bool has_posix = false;                                 ///< the POSIX extensions
+    bool offers_kerberos = false;                           ///< among the mechanisms of SPNEGO
 };
 
 struct probe_answer {

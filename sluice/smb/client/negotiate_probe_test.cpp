@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "sluice/smb/auth/logon/spnego.hpp"
 #include "sluice/smb/wire/message/frame.hpp"
 #include "sluice/smb/wire/message/smb1_negotiate.hpp"
 
@@ -111,6 +112,20 @@ TEST(negotiate_probe, reply_has_the_choices_of_the_server) {
     EXPECT_EQ(answer.reply.cipher, wire::cipher::aes_128_gcm);
     EXPECT_EQ(answer.reply.signing, wire::signing_algorithm::aes_gmac);
     EXPECT_TRUE(answer.reply.has_preauth);
+    EXPECT_FALSE(answer.reply.offers_kerberos);
+}
+
+TEST(negotiate_probe, reply_says_whether_the_server_offers_kerberos) {
+    using auth::spnego::mechanism;
+    const auto offers_kerberos = [](std::vector<mechanism> offered) {
+        const auto token = auth::spnego::encode_server_offer(offered);
+        wire::negotiate_reply reply{.dialect = dialect::smb_3_0};
+        reply.security_blob = token;
+        return classify_probe_answer(reply_frame({}, reply)).reply.offers_kerberos;
+    };
+    EXPECT_TRUE(offers_kerberos({mechanism::kerberos_as_by_2k, mechanism::kerberos, mechanism::ntlm}));
+    EXPECT_TRUE(offers_kerberos({mechanism::kerberos_as_by_2k}));
+    EXPECT_FALSE(offers_kerberos({mechanism::ntlm}));
 }
 
 TEST(negotiate_probe, each_beginning_of_a_reply_is_incomplete) {

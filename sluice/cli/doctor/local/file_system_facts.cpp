@@ -127,7 +127,7 @@ std::vector<finding> judge_file_system(const std::string& share, const std::stri
             "",
             fmt::format("mount -o remount,rw \"$(stat -c %m {})\"; or set 'read-only = true' for the "
                         "share. A file system that became read-only by itself has errors: dmesg",
-                        path)));
+                        shell_word(path))));
     if (not is_read_only_share and not seen.is_read_only) judge_space(found, path, seen);
     if (not seen.has_attributes)
         found.push_back(

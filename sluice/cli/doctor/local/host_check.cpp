@@ -11,6 +11,7 @@
 #include "sluice/cli/doctor/local/local_checks.hpp"
 #include "sluice/cli/doctor/local/proc_text.hpp"
 #include "sluice/cli/doctor/text_file.hpp"
+#include "sluice/cli/hardening/openat2.hpp"
 #include "sluice/io/best_available.hpp"
 
 namespace sluice::cli::doctor {
@@ -44,6 +45,17 @@ namespace {
 }
 
 }  // namespace
+
+std::string selinux_commands(const std::string& directory) {
+    constexpr std::string_view special = R"(\.[]{}()*+?^$|)";
+    std::string pattern;
+    for (const char each : directory) {
+        if (special.contains(each)) pattern += '\\';
+        pattern += each;
+    }
+    return fmt::format("semanage fcontext -a -t public_content_rw_t {} && restorecon -R {}",
+                       shell_word(pattern + "(/.*)?"), shell_word(directory));
+}
 
 void check_limits(local_state& state, finding_list& into) {
     constexpr std::uint64_t files_min = 4096;
@@ -84,6 +96,17 @@ void check_io_uring(local_state&, finding_list& into) {
                     : "permit io_uring in the seccomp profile of the container, or use Linux 5.15 or later"));
 }
 
+void check_openat2(local_state&, finding_list& into) {
+    const int code = openat2_problem();
+    if (code == 0) return;
+    into.add({.level = severity::problem,
+              .check = "openat2",
+              .what = "a server that is started like this program cannot open its shares, because openat2(2) "
+                      "does not work",
+              .evidence = fmt::format("openat2: {}", std::strerror(code)),
+              .remedy = std::string(openat2_remedy)});
+}
+
 void check_confinement(local_state& state, finding_list& into) {
     const std::string modules = text_of_file("/sys/kernel/security/lsm");
     const long version = landlock_version();
@@ -105,11 +128,7 @@ void check_confinement(local_state& state, finding_list& into) {
         into.add(warning(
             "confinement",
             "SELinux is enforcing: it may deny the server a share although owner and mode permit it",
-            "/sys/fs/selinux/enforce is 1",
-            fmt::format(
-                "ausearch -m avc -ts recent; semanage fcontext -a -t public_content_rw_t '{0}(/.*)?' && "
-                "restorecon -R {0}",
-                directory)));
+            "/sys/fs/selinux/enforce is 1", "ausearch -m avc -ts recent; " + selinux_commands(directory)));
     }
     const std::string profile(trimmed(text_of_file("/proc/self/attr/current")));
     if (profile.ends_with("(enforce)"))

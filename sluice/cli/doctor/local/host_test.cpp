@@ -51,10 +51,45 @@ TEST(doctor_port, names_the_program_that_has_it) {
     EXPECT_NE(found[0].remedy.find("systemctl disable --now smbd"), std::string::npos);
 }
 
-TEST(doctor_port, names_the_account_of_a_program_that_is_not_visible) {
+TEST(doctor_port, program_that_is_not_visible_may_be_the_service) {
     port_facts seen = port_of_another_program();
     seen.owner = {};
+    EXPECT_TRUE(has_hidden_server(seen));
+    const finding unknown = judge_port(seen).front();
+    EXPECT_EQ(unknown.level, severity::warning);
+    EXPECT_NE(unknown.what.find("perhaps the sluice service"), std::string::npos);
+    EXPECT_NE(unknown.evidence.find("user 0"), std::string::npos);
+    EXPECT_TRUE(unknown.remedy.starts_with("sudo sluice doctor"));
+    seen.speaks_smb = true;
+    EXPECT_EQ(judge_port(seen).front().level, severity::warning);
+    EXPECT_NE(judge_port(seen).front().what.find("an SMB server"), std::string::npos);
+}
+
+TEST(doctor_port, program_that_is_not_visible_and_speaks_another_protocol_is_a_problem) {
+    port_facts seen = port_of_another_program();
+    seen.owner = {};
+    seen.speaks_smb = false;
+    EXPECT_FALSE(has_hidden_server(seen));
+    EXPECT_EQ(judge_port(seen).front().level, severity::problem);
     EXPECT_NE(judge_port(seen).front().what.find("account 0"), std::string::npos);
+}
+
+TEST(doctor_port, root_finds_a_hidden_program_in_a_container) {
+    port_facts seen = port_of_another_program();
+    seen.owner = {};
+    seen.sees_all = true;
+    EXPECT_EQ(judge_port(seen).front().remedy.find("sudo"), std::string::npos);
+}
+
+TEST(doctor_commands, paths_are_in_quotes) {
+    EXPECT_EQ(
+        selinux_commands("/srv/a.b c"),
+        "semanage fcontext -a -t public_content_rw_t '/srv/a\\.b c(/.*)?' && restorecon -R '/srv/a.b c'");
+    const file_system_facts read_only{.type = "ext4", .is_read_only = true};
+    const auto found = judge_file_system("media", "/srv/a b;c", read_only, false);
+    EXPECT_TRUE(std::ranges::any_of(found, [](const finding& one) {
+        return one.remedy.find("$(stat -c %m '/srv/a b;c')") != std::string::npos;
+    }));
 }
 
 TEST(doctor_port, server_on_loopback_alone_is_a_problem) {
@@ -170,6 +205,16 @@ TEST(doctor_findings, the_page_has_them_with_their_weight_and_remedy) {
     EXPECT_FALSE(has_users(page_checks(options, {})())) << "its password counts, although it is not kept";
     options.users.clear();
     EXPECT_TRUE(has_users(page_checks(options, {})()));
+}
+
+TEST(doctor_unit, unit_that_blocks_openat2_is_a_problem) {
+    finding_list found;
+    judge_unit("/etc/systemd/system/sluice.service", "[Service]\nUser=sluice\nNoNewPrivileges=yes\n", found);
+    EXPECT_TRUE(found.findings().empty());
+    judge_unit("/etc/systemd/system/sluice.service", "[Service]\nRestrictSUIDSGID=yes\n", found);
+    ASSERT_EQ(found.findings().size(), 1U);
+    EXPECT_EQ(found.findings().front().level, severity::problem);
+    EXPECT_NE(found.findings().front().remedy.find("remove RestrictSUIDSGID="), std::string::npos);
 }
 
 TEST(doctor_file_system, good_disk_has_notes_only) {

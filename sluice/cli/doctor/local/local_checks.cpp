@@ -15,6 +15,7 @@ constexpr std::array checks{
     local_check{.name = "users file", .run = check_users, .is_cheap = true},
     local_check{.name = "limits of the process", .run = check_limits, .is_cheap = true},
     local_check{.name = "io_uring", .run = check_io_uring, .is_cheap = true},
+    local_check{.name = "openat2", .run = check_openat2, .is_cheap = true},
     local_check{.name = "confinement", .run = check_confinement, .is_cheap = true},
     local_check{.name = "CPU", .run = check_cpu, .is_cheap = true},
     local_check{.name = "disk pressure", .run = check_pressure, .is_cheap = true},
@@ -41,11 +42,8 @@ void check_host(local_state& state, finding_list& into) {
 
 std::vector<finding> findings(const serve_options& options, const std::vector<std::string>& addresses) {
     local_state state{.options = options, .configuration = {}};
-    if (not addresses.empty())
-        state.servers.push_back({.process = static_cast<std::uint64_t>(::getpid()),
-                                 .name = options.name,
-                                 .addresses = addresses,
-                                 .paths = {}});
+    state.connects = false;
+    if (not addresses.empty()) state.servers.push_back(this_server(options, addresses));
     state.account = server_account::of_this_process();
     finding_list found;
     for (const local_check& each : local_checks())

@@ -1,23 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "sluice/cli/doctor/finding.hpp"
 #include "sluice/cli/doctor/local/access_walk.hpp"
+#include "sluice/cli/doctor/local/port_owner.hpp"
+#include "sluice/cli/doctor/running_servers.hpp"
 #include "sluice/cli/serve/serve_options.hpp"
 
 namespace sluice::cli::doctor {
-
-/// A server that answered on its status socket.
-struct running_server {
-    std::uint64_t process = 0;
-    std::string name;
-    std::vector<std::string> addresses;  ///< "ADDRESS:PORT"
-    std::vector<std::string> paths;      ///< the directories of its shares
-};
 
 /// The subject of the checks of this host, and their results for each other. A value of the thread
 /// of the checks.
@@ -25,8 +20,10 @@ struct local_state {
     serve_options options;      ///< from the configuration; defaults without one
     std::string configuration;  ///< its path; empty: none
     bool writes = false;        ///< may write a small temporary file into each share
+    bool connects = true;       ///< may connect to a port to learn what listens there
     std::vector<running_server> servers{};
-    server_account account{};  ///< that a server runs with; this process's if none runs
+    server_account account{};               ///< the one of a running server, or of this process
+    std::optional<port_facts> port_seen{};  ///< by facts_of_port()
 
     /// Returns the port of the configuration, or 445.
     [[nodiscard]] std::uint16_t port() const noexcept { return options.port == 0 ? 445 : options.port; }
@@ -54,6 +51,18 @@ void check_host(local_state& state, finding_list& into);
 [[nodiscard]] std::vector<finding> findings(const serve_options& options,
                                             const std::vector<std::string>& addresses);
 
+/// Returns the facts about the port of the configuration; finds them at the first call, which needs
+/// the servers. Blocks: for a read of /proc; for 2 s at most if another program has the port, and
+/// `state.connects`.
+[[nodiscard]] const port_facts& facts_of_port(local_state& state);
+
+/// Returns the shell commands that let SELinux permit a share. The first takes a regular
+/// expression. Pure function.
+[[nodiscard]] std::string selinux_commands(const std::string& directory);
+
+/// Adds the findings about the text of the systemd unit at `path`.
+void judge_unit(const std::string& path, const std::string& text, finding_list& into);
+
 // The checks, in the order of the table.
 void check_servers(local_state& state, finding_list& into);
 void check_port(local_state& state, finding_list& into);
@@ -62,6 +71,7 @@ void check_firewall(local_state& state, finding_list& into);
 void check_users(local_state& state, finding_list& into);
 void check_limits(local_state& state, finding_list& into);
 void check_io_uring(local_state& state, finding_list& into);
+void check_openat2(local_state& state, finding_list& into);
 void check_confinement(local_state& state, finding_list& into);
 void check_cpu(local_state& state, finding_list& into);
 void check_pressure(local_state& state, finding_list& into);

@@ -6,6 +6,7 @@
 #include <sys/timex.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <system_error>
@@ -43,10 +44,26 @@ void check_mtus(finding_list& into) {
             into.add(warning(
                 "network",
                 fmt::format("the interface {} carries packets of at most {} bytes", name, mtu.front()),
-                "usual are 1500", "if it is not a tunnel or VPN: ip link set " + name + " mtu 1500"));
+                "usual are 1500",
+                "if it is not a tunnel or VPN: ip link set " + shell_word(name) + " mtu 1500"));
     }
     if (not seen.empty())
         into.note("network", "interfaces and their MTU", fmt::format("{}", fmt::join(seen, ", ")));
+}
+
+// Returns the text of the unit and of the drop-in files of the administrator.
+[[nodiscard]] std::string text_of_unit(const std::string& path) {
+    constexpr std::size_t files_max = 32;
+    std::vector<std::string> files;
+    std::error_code failed;
+    for (std::filesystem::directory_iterator at("/etc/systemd/system/sluice.service.d", failed), end;
+         not failed and at != end and files.size() != files_max; at.increment(failed))
+        if (at->path().extension() == ".conf") files.push_back(at->path().string());
+    std::ranges::sort(files);
+    std::string text = text_of_file(path);
+    for (const std::string& file : files)
+        text += '\n' + text_of_file(file);
+    return text;
 }
 
 }  // namespace
@@ -94,9 +111,23 @@ void check_own_name(local_state&, finding_list& into) {
     if (::gethostname(name.data(), name.size() - 1) != 0) return;
     const resolution seen = resolve_within(name.data(), 0, within);
     if (not seen.addresses.empty()) return;
-    into.add(warning("name", fmt::format("the own name '{}' of this host does not resolve", name.data()),
-                     seen.is_timed_out ? "the resolver did not answer in time" : "no address",
-                     fmt::format("echo '127.0.1.1 {}' >> /etc/hosts", name.data())));
+    into.add(
+        warning("name", fmt::format("the own name '{}' of this host does not resolve", name.data()),
+                seen.is_timed_out ? "the resolver did not answer in time" : "no address",
+                fmt::format("echo {} >> /etc/hosts", shell_word(std::string("127.0.1.1 ") + name.data()))));
+}
+
+void judge_unit(const std::string& path, const std::string& text, finding_list& into) {
+    for (const char* const key : {"RestrictSUIDSGID", "DynamicUser"})
+        if (is_set_in_unit(text, key))
+            into.add(
+                {.level = severity::problem,
+                 .check = "unit",
+                 .what = fmt::format("the unit has {}=, with which systemd blocks openat2(2), so that the "
+                                     "server cannot open its shares",
+                                     key),
+                 .evidence = path,
+                 .remedy = fmt::format("systemctl edit --full sluice; remove {}=", key)});
 }
 
 void check_unit(local_state& state, finding_list& into) {
@@ -109,6 +140,7 @@ void check_unit(local_state& state, finding_list& into) {
             unit.empty() and std::filesystem::exists(path, failed))
             unit = path;
     if (unit.empty()) return;
+    judge_unit(unit, text_of_unit(unit), into);
     const bool is_enabled = std::filesystem::exists(std::filesystem::symlink_status(
         "/etc/systemd/system/multi-user.target.wants/sluice.service", failed));
     if (is_enabled)

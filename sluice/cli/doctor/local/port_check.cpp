@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <system_error>
 
 #include "sluice/cli/doctor/local/local_checks.hpp"
 #include "sluice/cli/doctor/local/port_owner.hpp"
+#include "sluice/cli/doctor/remote/exchange.hpp"
 #include "sluice/cli/doctor/text_file.hpp"
+#include "sluice/cli/serve/interfaces.hpp"
 
 namespace sluice::cli::doctor {
 namespace {
@@ -20,6 +23,8 @@ namespace {
 constexpr const char* check = "port";
 constexpr std::size_t listing_bytes_max = 1U << 20;
 constexpr std::size_t processes_max = 100'000;
+constexpr std::size_t addresses_max = 8;
+constexpr std::chrono::seconds probe_within{2};
 
 [[nodiscard]] std::optional<std::uint32_t> process_number(const std::string& name) noexcept {
     std::uint32_t number = 0;
@@ -38,6 +43,46 @@ constexpr std::size_t processes_max = 100'000;
             return true;
     }
     return false;
+}
+
+// Returns whether an SMB server answers at this port of the host; std::nullopt if nothing answers.
+[[nodiscard]] std::optional<bool> speaks_smb(std::uint16_t port) {
+    using smb::client::probed_protocol;
+    const auto until = std::chrono::steady_clock::now() + probe_within;
+    system_random random;
+    const auto request = smb::client::negotiate_probe_request(
+        {.dialects = {smb::wire::dialect::smb_2_1}, .ciphers = {}, .signings = {}, .compressions = {}},
+        random);
+    std::vector<io::socket_address> addresses{io::socket_address::loopback_v4(port),
+                                              io::socket_address::loopback_v6(port)};
+    for (const std::string& text : own_addresses())
+        if (const auto each = io::socket_address::ip(text, port); each) addresses.push_back(*each);
+    if (addresses.size() > addresses_max) addresses.resize(addresses_max);
+    for (const io::socket_address& address : addresses) {
+        const probe_outcome seen = exchange_with(address, request, until);
+        if (seen.how == reaction::unreachable) continue;  // it does not listen there
+        if (seen.how != reaction::answered) return std::nullopt;
+        const probed_protocol protocol = seen.answer.protocol;
+        return protocol == probed_protocol::smb2 or protocol == probed_protocol::smb2_refused or
+               protocol == probed_protocol::smb1 or protocol == probed_protocol::smb1_refused;
+    }
+    return std::nullopt;
+}
+
+// A program of another account that may be the server that the administrator expects.
+[[nodiscard]] finding hidden_server(const port_facts& seen) {
+    const std::uint32_t account = seen.listeners.front().user_id;
+    const bool is_smb = seen.speaks_smb.value_or(false);
+    return {.level = severity::warning,
+            .check = check,
+            .what = fmt::format("port {} is in use by {} that this account cannot see: perhaps the sluice "
+                                "service, or another server",
+                                seen.port, is_smb ? "an SMB server" : "a program"),
+            .evidence = fmt::format("the listening socket belongs to user {}", account),
+            .remedy = seen.sees_all
+                          ? fmt::format("ss -tlnp 'sport = :{}' in each container that shares this network",
+                                        seen.port)
+                          : "sudo sluice doctor, which sees it"};
 }
 
 [[nodiscard]] finding taken(const port_facts& seen) {
@@ -72,7 +117,13 @@ port_owner owner_of_socket(std::uint64_t inode) {
     return {};
 }
 
+bool has_hidden_server(const port_facts& seen) noexcept {
+    return not seen.listeners.empty() and not seen.is_of_sluice and seen.owner.process == 0 and
+           seen.speaks_smb.value_or(true);
+}
+
 std::vector<finding> judge_port(const port_facts& seen) {
+    if (has_hidden_server(seen)) return {hidden_server(seen)};
     if (not seen.listeners.empty() and not seen.is_of_sluice and seen.owner.name != "sluice")
         return {taken(seen)};
     if (not seen.listeners.empty()) {
@@ -111,7 +162,8 @@ std::vector<finding> judge_port(const port_facts& seen) {
                  seen.port)}};
 }
 
-void check_port(local_state& state, finding_list& into) {
+const port_facts& facts_of_port(local_state& state) {
+    if (state.port_seen) return *state.port_seen;
     port_facts facts{.port = state.port(), .listeners = {}, .owner = {}};
     for (const char* const path : {"/proc/net/tcp", "/proc/net/tcp6"})
         for (const tcp_listener& one : parse_listeners(text_of_file(path, listing_bytes_max)))
@@ -123,11 +175,18 @@ void check_port(local_state& state, finding_list& into) {
     // This reads all of /proc, and is needed only for another program.
     if (not facts.listeners.empty() and not facts.is_of_sluice)
         facts.owner = owner_of_socket(facts.listeners.front().inode);
+    facts.sees_all = ::geteuid() == 0;
+    if (has_hidden_server(facts) and state.connects) facts.speaks_smb = speaks_smb(facts.port);
     // The account of a service gets the permission from its unit.
     facts.is_root = state.account.user_id == 0 or ::geteuid() == 0;
     const auto first = parse_numbers(text_of_file("/proc/sys/net/ipv4/ip_unprivileged_port_start"));
     if (not first.empty() and first.front() <= 65535)
         facts.first_free_port = static_cast<std::uint16_t>(first.front());
+    return state.port_seen.emplace(std::move(facts));
+}
+
+void check_port(local_state& state, finding_list& into) {
+    const port_facts& facts = facts_of_port(state);
     // Other ports of running servers are their own affair, unless a configuration names this one.
     const bool is_elsewhere =
         facts.listeners.empty() and not state.servers.empty() and state.configuration.empty();

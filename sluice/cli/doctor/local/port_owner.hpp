@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,9 +26,16 @@ struct port_facts {
     std::vector<tcp_listener> listeners;  ///< of this port
     port_owner owner;                     ///< the program of the first listener
     bool is_of_sluice = false;            ///< a server that answered its status socket has it
-    bool is_root = false;
+    bool is_root = false;                 ///< the account of the server may use each port
+    bool sees_all = false;                ///< this process may see the programs of all accounts
+    /// Whether the listener answers a NEGOTIATE request; std::nullopt: it did not answer, or was
+    /// not asked, because `owner` is known.
+    std::optional<bool> speaks_smb{};
     std::uint16_t first_free_port = 1024;  ///< net.ipv4.ip_unprivileged_port_start
 };
+
+/// Returns whether a program that this account cannot see has the port, and may be a server.
+[[nodiscard]] bool has_hidden_server(const port_facts& seen) noexcept;
 
 /// Returns the findings about a port: in use by another program, not permitted, free. Pure
 /// function.

@@ -1,9 +1,12 @@
 #include "sluice/cli/doctor/local/proc_text.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 #include <system_error>
 
+#include "sluice/base/case_fold.hpp"
 #include "sluice/cli/doctor/text_file.hpp"
 
 namespace sluice::cli::doctor {
@@ -126,6 +129,18 @@ std::optional<std::uint64_t> parse_limit(std::string_view limits, std::string_vi
         return number_of<std::uint64_t>(words.front());
     }
     return std::nullopt;
+}
+
+bool is_set_in_unit(std::string_view unit, std::string_view key) {
+    constexpr std::array truths{"1", "yes", "y", "true", "t", "on"};
+    bool is_set = false;
+    for (const std::string_view line : lines_of(unit)) {
+        const std::size_t equals = line.find('=');
+        if (equals == line.npos or trimmed(line.substr(0, equals)) != key) continue;
+        const std::string value = fold(trimmed(line.substr(equals + 1)));
+        is_set = std::ranges::any_of(truths, [&](const char* truth) { return value == fold(truth); });
+    }
+    return is_set;
 }
 
 std::string parse_unit_user(std::string_view unit, std::string_view path) {

@@ -49,6 +49,10 @@ struct cpu_features {
 /// number for "unlimited".
 [[nodiscard]] std::optional<std::uint64_t> parse_limit(std::string_view limits, std::string_view name);
 
+/// Returns whether the last line `KEY=` of a systemd unit, with its drop-in files after it, has one
+/// of the values that systemd takes for true.
+[[nodiscard]] bool is_set_in_unit(std::string_view unit, std::string_view key);
+
 /// Returns the value of the last line `User=` of a systemd unit, if the unit also contains `path`;
 /// empty if it does not.
 [[nodiscard]] std::string parse_unit_user(std::string_view unit, std::string_view path);

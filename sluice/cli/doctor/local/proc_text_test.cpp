@@ -81,6 +81,15 @@ TEST(doctor_proc, reads_user_and_limits_of_a_process) {
     EXPECT_EQ(parse_limit(limits, "Max processes"), std::nullopt);
 }
 
+TEST(doctor_proc, last_line_of_a_unit_decides_a_switch) {
+    constexpr const char* key = "RestrictSUIDSGID";
+    EXPECT_TRUE(is_set_in_unit("[Service]\n RestrictSUIDSGID = Yes \n", key));
+    EXPECT_TRUE(is_set_in_unit("RestrictSUIDSGID=no\nRestrictSUIDSGID=on", key));
+    EXPECT_FALSE(is_set_in_unit("RestrictSUIDSGID=yes\nRestrictSUIDSGID=\n", key));
+    EXPECT_FALSE(is_set_in_unit("# RestrictSUIDSGID=yes\nNoRestrictSUIDSGID=yes\n", key));
+    EXPECT_FALSE(is_set_in_unit("", key));
+}
+
 TEST(doctor_proc, account_of_a_unit_counts_only_for_its_configuration) {
     constexpr const char* unit =
         "[Service]\nExecStart=/usr/bin/sluice serve --config /etc/sluice/sluice.toml\nUser= sluice \n";

@@ -15,7 +15,6 @@
 #include "sluice/cli/doctor/remote/reach.hpp"
 #include "sluice/cli/doctor/text_file.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
-#include "sluice/cli/status/json_value.hpp"
 #include "sluice/cli/status/status_socket.hpp"
 
 namespace sluice::cli::doctor {
@@ -23,20 +22,6 @@ namespace {
 
 constexpr std::chrono::milliseconds connect_within{1'000};
 constexpr std::size_t addresses_max = 8;
-constexpr std::size_t sockets_max = 16;
-
-// The sockets of this account. Root also asks the server of the Debian package, whose directory
-// belongs to the account `sluice`.
-[[nodiscard]] std::vector<std::string> sockets_to_ask(const serve_options& options) {
-    std::vector<std::string> found = status_sockets();
-    if (not options.status_socket.empty()) found.insert(found.begin(), options.status_socket);
-    std::error_code unreadable;
-    if (::geteuid() == 0 and found.empty())
-        for (const auto& entry : std::filesystem::directory_iterator("/run/sluice", unreadable))
-            if (entry.path().extension() == ".sock") found.push_back(entry.path().string());
-    if (found.size() > sockets_max) found.resize(sockets_max);
-    return found;
-}
 
 [[nodiscard]] bool is_loopback(const io::socket_address& address) {
     const auto own = io::socket_address::loopback_v4(address.port()).ip_bytes();
@@ -84,33 +69,29 @@ void use_account_of_unit(local_state& state, finding_list& into) {
 }  // namespace
 
 void check_servers(local_state& state, finding_list& into) {
-    for (const std::string& path : sockets_to_ask(state.options)) {
-        const auto answer = ask_server(path, "status\n");
-        if (not answer) continue;
-        const auto document = json_value::parse(*answer);
-        if (not document or (*document)["format"].text() != "sluice-status") continue;
-        running_server server{.process = (*document)["program"]["pid"].count(),
-                              .name = (*document)["server"]["name"].text(),
-                              .addresses = {},
-                              .paths = {}};
-        for (const json_value& each : (*document)["server"]["addresses"].elements())
-            server.addresses.push_back(each.text());
-        for (const json_value& each : (*document)["shares"].elements())
-            server.paths.push_back(each["source"].text());
+    state.servers = running_servers(state.options.status_socket);
+    for (const running_server& server : state.servers)
         into.note("server",
                   fmt::format("the server '{}' is running (process {})", server.name, server.process),
                   fmt::format("it listens at {}", fmt::join(server.addresses, ", ")));
-        state.servers.push_back(std::move(server));
-    }
+    for (const running_server& server : state.servers)
+        if (not server.refusals.empty())
+            into.note("refusals",
+                      fmt::format("the server '{}' has refused clients, the last first", server.name),
+                      fmt::format("{}", fmt::join(server.refusals, "; ")));
     if (state.servers.empty()) {
         const std::string start = state.configuration.empty()
                                       ? "sluice serve DIRECTORY"
                                       : "sluice serve --config " + shell_word(state.configuration);
-        into.add({.level = severity::problem,
+        // The service may run with an account of its own.
+        const bool may_be_hidden = has_hidden_server(facts_of_port(state));
+        into.add({.level = may_be_hidden ? severity::warning : severity::problem,
                   .check = "server",
                   .what = "no server of this account is running",
                   .evidence = fmt::format("no server answers on a status socket in {}", status_directory()),
-                  .remedy = start + "; or of the Debian package: systemctl start sluice"});
+                  .remedy = may_be_hidden and ::geteuid() != 0
+                                ? "sudo sluice doctor, which also finds the service"
+                                : start + "; or of the Debian package: systemctl start sluice"});
         use_account_of_unit(state, into);
         return;
     }

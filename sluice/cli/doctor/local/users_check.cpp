@@ -22,7 +22,7 @@ constexpr const char* check = "users";
 void check_users(local_state& state, finding_list& into) {
     const std::string& given = state.options.users_file;
     const std::string path = given.empty() ? smb::server::user_database::default_path() : given;
-    const std::string add = user_command(given) + " add NAME";
+    const std::string add = user_command(given.empty() ? given : shell_word(given)) + " add NAME";
     // A running server may use another file than the default one, which only its configuration
     // names.
     const bool is_guess = given.empty() and state.configuration.empty() and not state.servers.empty();

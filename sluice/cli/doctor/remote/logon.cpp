@@ -25,8 +25,34 @@ namespace {
             .remedy = std::move(remedy)};
 }
 
+struct account_reason {
+    std::string what;
+    std::string remedy;
+};
+
+// The reason of a refused logon if the server uses this file, which is known.
+[[nodiscard]] account_reason reason_in_file(const std::string& user, const account_facts& account) {
+    const std::string& given = account.users_file_given;
+    const std::string command = user_command(given.empty() ? "" : shell_word(given));
+    const std::string word = shell_word(user);
+    if (account.account == known_account::missing)
+        return {
+            .what = fmt::format("the users file {} does not have the user '{}'", account.users_file, user),
+            .remedy = fmt::format("{} add {}", command, word)};
+    if (account.account == known_account::wrong_password)
+        return {.what = fmt::format("the password of '{}' is wrong; the users file {} has the user", user,
+                                    account.users_file),
+                .remedy = fmt::format("{} passwd {}", command, word)};
+    return {.what = fmt::format("the users file {} has '{}' with this password, but the server refused the "
+                                "logon",
+                                account.users_file, user),
+            .remedy =
+                "kill -HUP the server so that it reads the file again; 'sluice serve --user' and "
+                "--users-file decide which users it admits"};
+}
+
 [[nodiscard]] finding refused_logon(const remote_target& target, const client_error& why,
-                                    known_account account) {
+                                    const account_facts& account) {
     const std::string& user = target.user;
     const std::string word = shell_word(user);
     if (why.which() == client_error::kind::policy)
@@ -38,47 +64,58 @@ namespace {
     if (why.status() != nt_status::logon_failure)
         return problem("logon", fmt::format("the server refused the logon of '{}'", user), why,
                        "correct what the status says, and run this command again");
-    switch (account) {
-        case known_account::missing:
-            return problem("logon",
-                           fmt::format("the users file of this host does not have the user '{}'", user), why,
-                           "sluice user add " + word);
-        case known_account::wrong_password:
-            return problem("logon",
-                           fmt::format("the password of '{}' is wrong; the users file of this host has the "
-                                       "user",
-                                       user),
-                           why, "sluice user passwd " + word);
-        case known_account::same_password:
-            return problem("logon",
-                           fmt::format("the users file of this host has '{}' with this password, but the "
-                                       "server refused the logon",
-                                       user),
-                           why,
-                           "kill -HUP the server so that it reads the file again; 'sluice serve --user' "
-                           "and --users-file decide which users it admits");
-        case known_account::unknown:
-            break;
-    }
-    return problem(
+    finding unknown = problem(
         "logon", fmt::format("the user '{}' or the password is wrong; a server does not say which", user),
         why,
-        fmt::format("on the server, as its account: sluice user list; then: sluice user add {0}, or "
-                    "sluice user passwd {0}",
-                    user));
+        fmt::format("on the server, as its account: sluice user list; then: sluice user add {0}, or sluice "
+                    "user passwd {0}",
+                    word));
+    if (account.account == known_account::unknown) return unknown;
+    const account_reason reason = reason_in_file(user, account);
+    if (account.is_certain) return problem("logon", reason.what, why, reason.remedy);
+    unknown.evidence += fmt::format("; if sluice serves with {}: {}", account.users_file, reason.what);
+    unknown.remedy = fmt::format("if sluice serves with {}: {}; else {}", account.users_file, reason.remedy,
+                                 unknown.remedy);
+    return unknown;
+}
+
+// Returns a name or a path as a part of a URL: with percent-encoding, except for slashes.
+[[nodiscard]] std::string url_part(std::string_view text) {
+    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~/$";
+    std::string part;
+    for (const char each : text)
+        part += plain.contains(each)
+                    ? std::string(1, each)
+                    : fmt::format("%{:02X}", static_cast<unsigned>(static_cast<unsigned char>(each)));
+    return part;
+}
+
+// Returns the URL of a directory of the server, with the user: the argument of `sluice ls`.
+[[nodiscard]] std::string url_of(const remote_target& target, const std::string& share,
+                                 const std::string& directory) {
+    const std::string domain = target.domain.empty() ? "" : url_part(target.domain) + ";";
+    const std::string authority = domain + url_part(target.user) + "@";
+    std::string host = target.host;
+    if (const std::size_t zone = host.find('%'); zone != std::string::npos) host.replace(zone, 1, "%25");
+    const smb::client::smb_url url{.domain = {},
+                                   .user = {},
+                                   .host = host,
+                                   .port = target.port,
+                                   .share = url_part(share),
+                                   .path = url_part(directory)};
+    return "smb://" + authority + url.text().substr(std::string_view("smb://").size());
 }
 
 [[nodiscard]] finding refused_share(const remote_target& target, const client_error& why) {
     const nt_status status = why.status();
     if (status == nt_status::bad_network_name or status == nt_status::bad_network_path)
         return problem("share", fmt::format("the server has no share '{}'", target.share), why,
-                       fmt::format("list its shares: smbclient -L {} -p {} -U {}", target.host, target.port,
-                                   shell_word(target.user)));
+                       "list its shares: sluice ls " + shell_word(url_of(target, {}, {})));
     if (status == nt_status::access_denied)
         return problem(
             "share", fmt::format("the user '{}' has no access to the share '{}'", target.user, target.share),
             why,
-            fmt::format("add the user to the setting 'users' of the share; Samba: 'valid users = {}'",
+            fmt::format("add the user to the setting 'user' of the share; Samba: 'valid users = {}'",
                         target.user));
     return problem("share", fmt::format("the share '{}' cannot be used", target.share), why,
                    "correct what the status says, and run this command again");
@@ -86,16 +123,13 @@ namespace {
 
 [[nodiscard]] finding refused_file(const remote_target& target, const client_error& why) {
     const nt_status status = why.status();
-    remote_target parent = target;
-    const std::size_t slash = target.path.rfind('/');
-    parent.path.resize(slash == std::string::npos ? 0 : slash);
-    const std::string directory = fmt::format("smb://{}@{}", target.user, parent.text().substr(2));
     if (status == nt_status::access_denied)
         return problem("file", fmt::format("the user '{}' may not read '{}'", target.user, target.path), why,
                        "on the server, check the permissions of each directory: namei -l PATH");
+    const std::size_t slash = target.path.rfind('/');
+    const std::string directory = target.path.substr(0, slash == std::string::npos ? 0 : slash);
     return problem("file", fmt::format("'{}' cannot be read", target.path), why,
-                   fmt::format("list the directory: sluice ls smb://{}@{}/{}", target.user,
-                               target.text().substr(2), ""));
+                   "list the directory: sluice ls " + shell_word(url_of(target, target.share, directory)));
 }
 
 [[nodiscard]] std::chrono::microseconds median(std::vector<std::chrono::microseconds> times) {
@@ -107,7 +141,7 @@ namespace {
 }  // namespace
 
 std::vector<finding> judge_logon(const remote_target& target, const logon_facts& seen,
-                                 known_account account) {
+                                 const account_facts& account) {
     if (seen.connection)
         return {problem("logon", "the connection for the logon failed", *seen.connection,
                         "run this command again; if it fails again, read the log of the server")};

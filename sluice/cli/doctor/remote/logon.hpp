@@ -36,7 +36,7 @@ struct logon_facts {
 [[nodiscard]] logon_facts log_on_to(const remote_target& target, const io::socket_address& address,
                                     const smb::auth::credentials& who, bool signs);
 
-/// The entry of a refused user in the users file of a server on this host.
+/// The state of a refused user in the users file of a server on this host.
 enum class known_account : std::uint8_t {
     unknown,         ///< the file cannot be read, or the server is on another host
     missing,         ///< the file does not have the user
@@ -44,12 +44,23 @@ enum class known_account : std::uint8_t {
     same_password,   ///< it has the user with this password
 };
 
+/// The entry of a refused user in a users file of this host.
+struct account_facts {
+    known_account account = known_account::unknown;
+    std::string users_file{};        ///< its path; empty if `account` is unknown
+    std::string users_file_given{};  ///< as `sluice user --users-file` needs it; empty: the default
+    /// The file was given, or a sluice server of this account has the address. Else it is a guess:
+    /// another program may serve there, or a server with another file.
+    bool is_certain = false;
+};
+
 /// Compares with a users file, which only its owner and root can read. An empty path: the default.
-[[nodiscard]] known_account account_in_file(const std::string& users_file, const smb::auth::credentials& who);
+/// `is_certain` is set if a path is given. Blocks: for the file.
+[[nodiscard]] account_facts account_in_file(const std::string& users_file, const smb::auth::credentials& who);
 
 /// Returns the findings about a logon. Pure function.
 [[nodiscard]] std::vector<finding> judge_logon(const remote_target& target, const logon_facts& seen,
-                                               known_account account);
+                                               const account_facts& account);
 
 /// Returns the findings about the measured times. Pure function.
 [[nodiscard]] std::vector<finding> judge_speed(const logon_facts& seen);

@@ -147,15 +147,19 @@ logon_facts log_on_to(const remote_target& target, const io::socket_address& add
     return seen;
 }
 
-known_account account_in_file(const std::string& users_file, const smb::auth::credentials& who) {
+account_facts account_in_file(const std::string& users_file, const smb::auth::credentials& who) {
+    account_facts facts{.users_file_given = users_file, .is_certain = not users_file.empty()};
     const std::string path = users_file.empty() ? smb::server::user_database::default_path() : users_file;
     const auto loaded = smb::server::user_database::load(path, {});
-    if (not loaded or not who.hash) return known_account::unknown;
-    if (not(*loaded)->contains(who.user)) return known_account::missing;
+    if (not loaded or not who.hash) return facts;
+    facts.users_file = path;
+    facts.account = known_account::missing;
+    if (not(*loaded)->contains(who.user)) return facts;
     const auto known = (*loaded)->find(who.user, who.domain);
-    if (not known) return known_account::missing;
+    if (not known) return facts;
     const bool is_same = smb::auth::equal_in_constant_time(known->hash.view(), who.hash->view());
-    return is_same ? known_account::same_password : known_account::wrong_password;
+    facts.account = is_same ? known_account::same_password : known_account::wrong_password;
+    return facts;
 }
 
 }  // namespace sluice::cli::doctor

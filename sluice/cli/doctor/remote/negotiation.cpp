@@ -95,12 +95,18 @@ template <class Code, class Name>
                    evidence, access_remedy);
 }
 
-[[nodiscard]] finding judge_clock(std::int64_t skew_s) {
+// Only Kerberos depends on the clocks.
+[[nodiscard]] finding judge_clock(std::int64_t skew_s, bool offers_kerberos) {
     const std::string evidence = fmt::format("the server's clock is {} s {} the clock of this host",
                                              std::abs(skew_s), skew_s < 0 ? "behind" : "ahead of");
     constexpr std::int64_t kerberos_s = 300;  // RFC 4120, the usual limit
     constexpr std::int64_t noticeable_s = 30;
     const char* const remedy = "on both hosts: timedatectl set-ntp true; timedatectl timesync-status";
+    if (std::abs(skew_s) > kerberos_s and not offers_kerberos)
+        return warning("clock",
+                       "the clocks differ by more than 5 minutes: times of files are wrong on one host; the "
+                       "server does not offer Kerberos, which would reject logons",
+                       evidence, remedy);
     if (std::abs(skew_s) > kerberos_s)
         return problem("clock", "the clocks differ by more than 5 minutes, so Kerberos rejects logons",
                        evidence, remedy);
@@ -254,7 +260,7 @@ std::vector<finding> judge_negotiation(const negotiation& seen, std::chrono::sys
     if (reply.system_time.ticks != 0) {
         const auto theirs = smb::wire::unix_time_of(reply.system_time).seconds;
         const auto ours = std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count();
-        found.push_back(judge_clock(theirs - ours));
+        found.push_back(judge_clock(theirs - ours, reply.offers_kerberos));
     }
     return found;
 }

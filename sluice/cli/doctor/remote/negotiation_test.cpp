@@ -33,6 +33,7 @@ const std::chrono::system_clock::time_point now{std::chrono::hours(500'000)};
     reply.read_bytes_max = reply.write_bytes_max = reply.transact_bytes_max = 8U << 20;
     reply.system_time = time_after(1);
     reply.has_preauth = true;
+    reply.offers_kerberos = true;
     seen.dialects = {dialect::smb_3_1_1};
     seen.ciphers = {smb::wire::cipher::aes_128_gcm};
     seen.signings = {smb::wire::signing_algorithm::aes_gmac};
@@ -118,6 +119,15 @@ TEST(doctor_negotiation, clock_that_differs_too_much_for_kerberos_is_a_problem) 
     negotiation seen = good_server();
     seen.first.answer.reply.system_time = time_after(-200);
     EXPECT_EQ(worst_of(judge_negotiation(seen, now)), severity::warning);
+}
+
+TEST(doctor_negotiation, clock_of_a_server_without_kerberos_is_a_warning_at_most) {
+    negotiation seen = good_server();
+    seen.first.answer.reply.offers_kerberos = false;
+    seen.first.answer.reply.system_time = time_after(1'000'000);
+    EXPECT_EQ(worst_of(judge_negotiation(seen, now)), severity::warning);
+    seen.first.answer.reply.system_time = time_after(1);
+    EXPECT_EQ(worst_of(judge_negotiation(seen, now)), severity::note);
 }
 
 TEST(doctor_negotiation, extreme_times_are_safe) {

@@ -28,26 +28,53 @@ struct explanation {
     std::string remedy;
 };
 
-[[nodiscard]] explanation explain(reach kind, std::string_view host, std::uint16_t port) {
+// Returns the address alone, which `ip route get` needs.
+[[nodiscard]] std::string without_port(std::string_view address) {
+    std::string_view bare = address.substr(0, address.rfind(':'));
+    if (bare.starts_with('[') and bare.ends_with(']')) bare = bare.substr(1, bare.size() - 2);
+    return shell_word(bare);
+}
+
+// The commands that permit a port in the firewall of a server.
+[[nodiscard]] std::string permission(std::uint16_t port) {
+    return fmt::format(
+        "firewall-cmd --add-port={0}/tcp, or nft add rule inet filter input tcp dport {0} "
+        "accept",
+        port);
+}
+
+[[nodiscard]] explanation explain(reach kind, const connect_attempt& one, std::string_view host,
+                                  std::uint16_t port) {
     switch (kind) {
         case reach::closed:
-            return {.what = fmt::format("port {} of '{}' is closed: the host answers, but no program listens "
-                                        "there",
-                                        port, host),
-                    .remedy = fmt::format("start the server on that host, or use its port; on that host: "
-                                          "sluice status; ss -tlnp 'sport = :{}'",
-                                          port)};
-        case reach::filtered:
             return {
-                .what = fmt::format("port {} of '{}' does not answer: a firewall drops the packets, or "
-                                    "the host is off",
+                .what = fmt::format("port {} of '{}' is closed: no program listens there, or the firewall "
+                                    "of that host rejects the connection",
                                     port, host),
-                .remedy = fmt::format("on the server: nft add rule inet filter input tcp dport {} accept; "
-                                      "many providers block port 445, so use another port or a VPN there",
-                                      port)};
+                .remedy = fmt::format("on that host: sluice status; ss -tlnp 'sport = :{}'; if no program "
+                                      "listens, start the server, or use its port; else permit it: {}",
+                                      port, permission(port))};
+        case reach::filtered:
+            return {.what = fmt::format("port {} of '{}' does not answer: a firewall drops the packets, or "
+                                        "the host is off",
+                                        port, host),
+                    .remedy = fmt::format("on the server: {}; many providers block port 445, so use another "
+                                          "port or a VPN there",
+                                          permission(port))};
         case reach::no_route:
-            return {.what = fmt::format("there is no route to '{}'", host),
-                    .remedy = fmt::format("ip route get {}; connect the network or the VPN", host)};
+            return {.what = fmt::format("there is no route to '{}', the host is off, or the firewall of that "
+                                        "host or of a router rejects the connection",
+                                        host),
+                    .remedy = fmt::format("ip route get {}; connect the network or the VPN; if the host "
+                                          "answers 'ping', permit the port there: {}",
+                                          without_port(one.address), permission(port))};
+        case reach::prohibited:
+            return {
+                .what = fmt::format("connections to port {} of '{}' are prohibited: the firewall of that "
+                                    "host or of a router rejects them, or this host does not permit them",
+                                    port, host),
+                .remedy = fmt::format("on the server: {}; on this host: ip route get {}; nft list ruleset",
+                                      permission(port), without_port(one.address))};
         case reach::local_refusal:
             return {.what = fmt::format("this host does not permit connections to port {}", port),
                     .remedy = fmt::format("nft list ruleset; permit output to tcp dport {}", port)};
@@ -56,7 +83,7 @@ struct explanation {
             break;
     }
     return {.what = fmt::format("the connection to port {} of '{}' failed", port, host),
-            .remedy = fmt::format("nc -vz {} {}", host, port)};
+            .remedy = fmt::format("nc -vz {} {}", shell_word(host), port)};
 }
 
 }  // namespace
@@ -76,6 +103,7 @@ reach reach_of(int code) noexcept {
         case EADDRNOTAVAIL:
             return reach::no_route;
         case EACCES:
+            return reach::prohibited;
         case EPERM:
             return reach::local_refusal;
         default:
@@ -112,7 +140,7 @@ std::vector<finding> judge_attempts(std::string_view host, std::uint16_t port,
                  .what = fmt::format("port {} is open", port),
                  .evidence = evidence,
                  .remedy = {}}};
-    explanation why = explain(reach_of(worst->code), host, port);
+    explanation why = explain(reach_of(worst->code), *worst, host, port);
     if (open == 0)
         return {{.level = severity::problem,
                  .check = check,

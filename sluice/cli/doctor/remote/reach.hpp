@@ -13,14 +13,18 @@ namespace sluice::cli::doctor {
 /// The kind of an answer to a TCP connect.
 enum class reach : std::uint8_t {
     open,
-    closed,         ///< a host answered that no program listens
+    closed,         ///< a reset, or "port unreachable": no program listens, or a firewall rejects
     filtered,       ///< no answer at all: a firewall drops packets, or the host is off
-    no_route,       ///< a router, or this host, knows no way
+    no_route,       ///< a router, or this host, knows no way; or a firewall rejects
+    prohibited,     ///< "administratively prohibited" over IPv6, or a rule of this host
     local_refusal,  ///< this host does not permit the connection
     other,
 };
 
-/// Returns the kind of an errno value of connect(2); 0 is success.
+/// Returns the kind of an errno value of connect(2); 0 is success. A firewall that rejects
+/// connections has no errno value of its own: Linux reports "administratively prohibited" as
+/// EHOSTUNREACH over IPv4 (RFC 1812 5.2.7.1) and as EACCES over IPv6 (RFC 4443 3.1), and "port
+/// unreachable" as ECONNREFUSED.
 [[nodiscard]] reach reach_of(int code) noexcept;
 
 /// One attempt to connect.

@@ -69,6 +69,7 @@ TEST(doctor_connection, distinguishes_closed_filtered_and_unroutable) {
     EXPECT_EQ(reach_of(ECONNREFUSED), reach::closed);
     EXPECT_EQ(reach_of(ETIMEDOUT), reach::filtered);
     EXPECT_EQ(reach_of(EHOSTUNREACH), reach::no_route);
+    EXPECT_EQ(reach_of(EACCES), reach::prohibited);
     EXPECT_EQ(reach_of(EPERM), reach::local_refusal);
     EXPECT_EQ(reach_of(ECONNRESET), reach::other);
 }
@@ -81,6 +82,25 @@ TEST(doctor_connection, each_failure_is_a_problem_with_errno_and_time) {
         EXPECT_EQ(found[0].level, severity::problem);
         EXPECT_NE(found[0].evidence.find("after 7 ms"), std::string::npos);
         EXPECT_FALSE(found[0].remedy.empty());
+    }
+}
+
+TEST(doctor_connection, firewall_of_the_server_may_be_the_cause_of_each_rejection) {
+    for (const int code : {ECONNREFUSED, EHOSTUNREACH, EACCES}) {
+        const connect_attempt one{.address = "[2001:db8::1]:445", .code = code, .took = milliseconds(1)};
+        const auto found = judge_attempts("nas", 445, std::span(&one, 1));
+        EXPECT_NE(found.front().what.find("the firewall of that host"), std::string::npos)
+            << found.front().what;
+        EXPECT_NE(found.front().remedy.find("firewall-cmd --add-port=445/tcp"), std::string::npos);
+    }
+}
+
+TEST(doctor_connection, command_for_the_route_has_an_address_and_no_name) {
+    for (const auto& [address, bare] : {std::pair{"192.0.2.1:445", "ip route get 192.0.2.1;"},
+                                        std::pair{"[2001:db8::1]:445", "ip route get 2001:db8::1;"}}) {
+        const connect_attempt one{.address = address, .code = EHOSTUNREACH, .took = milliseconds(1)};
+        const auto found = judge_attempts("nas", 445, std::span(&one, 1));
+        EXPECT_NE(found.front().remedy.find(bare), std::string::npos) << found.front().remedy;
     }
 }
 

@@ -6,6 +6,7 @@
 #include "sluice/cli/doctor/remote/logon.hpp"
 #include "sluice/cli/doctor/remote/reach.hpp"
 #include "sluice/cli/doctor/remote/resolution.hpp"
+#include "sluice/cli/doctor/running_servers.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
 
 namespace sluice::cli::doctor {
@@ -60,13 +61,21 @@ void check_protocol(remote_state& state, finding_list& into) {
     });
 }
 
+[[nodiscard]] bool is_sluice_of_this_account(const io::socket_address& address) {
+    return std::ranges::any_of(running_servers({}),
+                               [&](const running_server& server) { return listens_at(server, address); });
+}
+
 void check_logon(remote_state& state, finding_list& into) {
     if (not state.protocol.is_smb2() or state.who.user.empty()) return;
     const logon_facts seen = log_on_to(state.target, *state.working, state.who, true);
     const bool is_refused = seen.logon and seen.logon->status() == smb::wire::nt_status::logon_failure;
-    const known_account account = is_refused and is_this_host(*state.working)
-                                      ? account_in_file(state.users_file, state.who)
-                                      : known_account::unknown;
+    account_facts account;
+    // A file that was given counts for each host: the address may be forwarded to this one.
+    if (is_refused and (not state.users_file.empty() or is_this_host(*state.working)))
+        account = account_in_file(state.users_file, state.who);
+    if (account.account != known_account::unknown and not account.is_certain)
+        account.is_certain = is_sluice_of_this_account(*state.working);
     add_all(judge_logon(state.target, seen, account), into);
     add_all(judge_speed(seen), into);
 }

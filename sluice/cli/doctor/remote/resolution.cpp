@@ -73,15 +73,16 @@ struct lookup {
                    .check = check,
                    .what = fmt::format("the name '{}' has no address", host),
                    .evidence = resolver_text(files),
-                   .remedy = fmt::format("getent ahosts {0}; correct the name, or add a line "
-                                         "'ADDRESS {0}' to /etc/hosts",
-                                         host)};
+                   .remedy = fmt::format("getent ahosts {}; correct the name, or add a line "
+                                         "'ADDRESS {}' to /etc/hosts",
+                                         shell_word(host), host)};
     const std::vector<std::string> services = values_of(files.nsswitch, "hosts:");
     const bool has_mdns =
         std::ranges::any_of(services, [](const std::string& each) { return each.starts_with("mdns"); });
     if (seen.is_timed_out or seen.code == EAGAIN) {
         result.what = fmt::format("no name server answered for '{}' within {} ms", host, seen.took.count());
-        result.remedy = "resolvectl query " + host + "; check the name servers in /etc/resolv.conf";
+        result.remedy =
+            "resolvectl query " + shell_word(host) + "; check the name servers in /etc/resolv.conf";
     } else if (is_mdns_name(host) and not has_mdns) {
         result.what += ", and this host does not resolve names of mDNS";
         result.remedy = "apt install libnss-mdns";

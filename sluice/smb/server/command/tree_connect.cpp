@@ -35,6 +35,7 @@ namespace {
     if (refused == share_refusal::not_listed)
         r.host().log().write(event_severity::warning, "share access denied",
                              {{"user", by.user.name},
+                              {"peer", r.connection().peer_text()},
                               {"share", wanted.configuration().name},
                               {"rule", "the share allows only the users in its list"},
                               {"hint", "add the user to the share's list, or remove the list"}});
@@ -58,6 +59,7 @@ namespace {
     if (not account) {
         r.host().log().write(event_severity::warning, "share access denied",
                              {{"user", r.session->user.name},
+                              {"peer", r.connection().peer_text()},
                               {"share", fresh.target->configuration().name},
                               {"rule", "with --impersonate every user needs a Unix account of the same name"},
                               {"hint", "create the account, or serve without --impersonate"}});
