@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
+
+#include "sluice/base/case_fold.hpp"
+#include "sluice/base/terminal_character.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -37,14 +41,16 @@ std::vector<std::string> table_record::keys() const {
 
 std::string toml_string(std::string_view text) {
     std::string quoted = "\"";
-    for (const char c : text) {
-        const auto byte = static_cast<unsigned char>(c);
-        if (c == '"' or c == '\\')
-            quoted += {'\\', c};
-        else if (byte < 0x20 or byte == 0x7f)
-            quoted += fmt::format("\\u{:04X}", byte);
+    for (std::size_t at = 0; at != text.size();) {
+        const name_character next = character_at(text, at);
+        const std::string_view shown = text.substr(at, next.length);
+        if (shown == "\"" or shown == "\\")
+            quoted.append("\\").append(shown);
+        else if (controls_terminal(next.point))
+            quoted += fmt::format("\\u{:04X}", static_cast<std::uint32_t>(next.point));
         else
-            quoted += c;
+            quoted += shown;
+        at += next.length;
     }
     return quoted + '"';
 }

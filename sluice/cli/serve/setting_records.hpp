@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -38,6 +40,7 @@ struct setting_record {
     setting_value value{};
     unsigned line = 0;                      // in the file; 0: it is not there
     std::vector<unsigned> element_lines{};  // those of the last values of a list
+    std::array<std::byte, 32> secret{};     // secret_digest() of a value with secrets
 };
 
 /// The settings of one table: those of the server, or of one share.
@@ -68,7 +71,8 @@ struct configuration_record {
     static constexpr std::size_t problems_max = 200;
 };
 
-/// Returns the value as TOML, in one line without control characters; "" if it is not set.
+/// Returns the value as TOML, in one line, and without characters that control a terminal; "" if it
+/// is not set.
 [[nodiscard]] std::string toml_text(const setting_value& value);
 [[nodiscard]] std::string toml_string(std::string_view text);
 
