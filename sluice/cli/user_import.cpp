@@ -33,8 +33,8 @@ struct file_closer {
     void operator()(std::FILE* file) const noexcept { (void)std::fclose(file); }
 };
 
-// Not by the name /dev/stdin: a socket has none that can be opened, and a file would be opened again
-// with the rights of this process.
+// Not by the name /dev/stdin: a socket has none that can be opened, and a file would be opened
+// again, from its beginning and with the rights of this process.
 [[nodiscard]] std::FILE* open_standard_input() noexcept {
     const int copy = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
     if (copy < 0) return nullptr;

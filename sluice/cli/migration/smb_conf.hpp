@@ -53,7 +53,7 @@ struct smb_section {
 
     /// Returns null if the section does not have it.
     [[nodiscard]] const smb_parameter* find(std::string_view name) const noexcept;
-    /// Of [global]: returns the value when the section with this order began; null if there was
+    /// Returns the value that [global] had when the section with this order began; null if it had
     /// none.
     [[nodiscard]] const smb_parameter* find_before(std::string_view name, std::size_t when) const noexcept;
 };

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sluice/cli/migration/smb_conf.hpp"
-#include "sluice/cli/migration/smb_import.hpp"
+#include "sluice/cli/migration/smb_note.hpp"
 #include "sluice/cli/migration/smb_rows.hpp"
 #include "sluice/cli/serve/setting_records.hpp"
 
@@ -29,7 +29,7 @@ struct smb_draft {
     std::set<std::string, std::less<>> settings{};  ///< that `lines` has
     bool is_skipped = false;
     bool is_referral = false;
-    bool lacks_restriction = false;  ///< of the server: it would be that of all shares
+    bool lacks_restriction = false;  ///< if it is the server: all shares are skipped
 
     [[nodiscard]] bool is_server() const noexcept { return &section == &global; }
 

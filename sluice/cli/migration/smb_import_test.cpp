@@ -219,7 +219,7 @@ TEST(smb_import, guests_are_reported_if_impersonate_rejects_them) {
     EXPECT_TRUE(has_note(import(text, many_settings(), server), smb_note_kind::none, "[a] guest ok"));
 }
 
-TEST(smb_import, a_network_or_a_name_of_interfaces_is_no_address_to_listen_at) {
+TEST(smb_import, the_server_listens_at_addresses_of_interfaces_and_not_at_networks) {
     const auto listening = [](const std::string& interfaces) {
         return import("bind interfaces only = yes\ninterfaces = " + interfaces + "\n[a]\npath = /a\n");
     };

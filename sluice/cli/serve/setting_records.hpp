@@ -14,7 +14,7 @@ namespace sluice::cli {
 // setting that it knows, also for those that the file does not have. So the record of an empty file
 // is the list of all settings, and no second list has to follow the reader.
 //
-// Thread safety: values. All functions allocate; none blocks.
+// Thread safety: values. All functions allocate; only secret_digest() may block.
 
 /// The type of the value of a setting in the file. `other`: the reader examines the value itself.
 enum class setting_kind : std::uint8_t { text, boolean, number, list, on_off, other };
@@ -79,5 +79,11 @@ struct configuration_record {
 /// Returns the value without its secrets: the password of `user`, and all of a setting whose name
 /// says that it is a secret.
 [[nodiscard]] setting_value without_secrets(std::string_view key, setting_value value);
+
+/// Returns a keyed digest of a value with its secrets, to find out whether a value whose secrets
+/// are not recorded has changed. The key is random and never leaves the process: passwords cannot
+/// be tried with a digest. Zeros: the value has no secrets. Blocks: early after boot, as
+/// system_random.
+[[nodiscard]] std::array<std::byte, 32> secret_digest(std::string_view key, const setting_value& value);
 
 }  // namespace sluice::cli

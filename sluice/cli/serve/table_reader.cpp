@@ -7,7 +7,6 @@
 #include <variant>
 
 #include "sluice/cli/closest_word.hpp"
-#include "sluice/cli/serve/secret_digest.hpp"
 
 namespace sluice::cli {
 namespace {
