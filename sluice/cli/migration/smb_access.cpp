@@ -164,13 +164,21 @@ void apply_smb_hosts(smb_draft& to) {
         to.note(smb_note_kind::differs, about, "hosts that are in neither list have no access");
 }
 
-void check_smb_backend(smb_draft& to) {
+void check_smb_server(smb_draft& to) {
     if (const smb_parameter* const backend = to.effective("configbackend");
         backend != nullptr and smb_word(backend->value) != "file")
         to.lose(*backend, "the file is not in use; run 'testparm -s', and import its output");
     if (const smb_parameter* const root = to.effective("rootdirectory");
         root != nullptr and not root->value.empty() and root->value != "/")
         to.lose(*root, "all paths are below it; write them in full, and remove it");
+    if (const smb_parameter* const logon = to.effective("ntlmauth"); logon != nullptr)
+        smb_word(logon->value) == "disabled"
+            ? to.lose(*logon, "it disables all logons that sluice has; keep Samba, or set it to ntlmv2-only")
+            : to.note(smb_note_kind::standard, *logon, "");
+    if (const smb_parameter* const oldest = to.effective("serverminprotocol"); oldest != nullptr)
+        smb_word(oldest->value).starts_with("smb3")
+            ? to.note(smb_note_kind::none, *oldest, "clients can use SMB 2; set encrypt to require SMB 3")
+            : to.note(smb_note_kind::standard, *oldest, "");
 }
 
 }  // namespace sluice::cli

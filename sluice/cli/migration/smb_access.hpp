@@ -17,8 +17,8 @@ void apply_smb_encryption(smb_draft& to);
 /// Converts `hosts allow` and `hosts deny`. Samba checks those of [global] when a client connects
 /// to the server, and those of a share later.
 void apply_smb_hosts(smb_draft& to);
-/// Reports parameters of the server with which the shares of the file are not those that clients
-/// see.
-void check_smb_backend(smb_draft& to);
+/// Reports parameters of the server with which clients would see other shares, or could not log on
+/// with the ways that sluice has.
+void check_smb_server(smb_draft& to);
 
 }  // namespace sluice::cli

@@ -55,6 +55,14 @@ using namespace smb_conf_limits;
     return text;
 }
 
+// Returns the value as Samba reads it: one character for each run of white space.
+[[nodiscard]] std::string collapsed(std::string_view value) {
+    std::string text;
+    for (const char c : value)
+        if (not is_space(c) or (not text.empty() and not is_space(text.back()))) text += c;
+    return text;
+}
+
 struct synonym {
     std::string_view from;
     std::string_view to;
@@ -218,9 +226,9 @@ private:
     void set(std::string_view shown, std::string_view value, smb_place place) {
         if (not current_) return;  // the section is ignored
         smb_name name = canonical_smb_name(shown);
-        if (name.name == "include") return include(std::string(value), std::move(place));
+        if (name.name == "include") return include(collapsed(value), std::move(place));
         if (name.name == "copy") return copy(value, place);
-        std::string text(value);
+        std::string text = collapsed(value);
         if (name.is_opposite) {
             const auto is = smb_boolean(value);
             if (not is)

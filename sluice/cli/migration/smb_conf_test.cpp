@@ -68,6 +68,10 @@ TEST(smb_conf, white_space_may_follow_the_backslash_that_continues_a_line) {
     EXPECT_EQ(value_of(parse("[a]\nvalid \\\nusers = alice\n"), 1, "validusers"), "alice");
 }
 
+TEST(smb_conf, white_space_of_a_value_is_one_character) {
+    EXPECT_EQ(value_of(parse("[a]\npath =  /a  b\t\tc \n"), 1, "path"), "/a b\tc");
+}
+
 TEST(smb_conf, globals_is_a_name_of_global_and_other_names_keep_their_white_space) {
     EXPECT_EQ(value_of(parse("[a]\n[ Glob ALS ]\nread only = no\n"), 0, "readonly"), "no");
     EXPECT_THAT(parse("[a b]\n[ab]\n").sections, SizeIs(3));

@@ -126,7 +126,7 @@ void apply_modules(smb_draft& to) {
         module.value = "yes";
         const smb_row* const row = row_of(module_rows(), name);
         if (row == nullptr)
-            to.note(smb_note_kind::none, module, "the module is unknown");
+            to.lose(module, "the module is unknown, and may restrict access; remove it");
         else
             apply(to, *row, module);
         if (name != "shadow_copy2" or to.known.find("previous-versions") == nullptr) continue;
@@ -175,7 +175,7 @@ public:
         for (const smb_problem& each : from_.problems)
             done_.notes.push_back(
                 {.kind = smb_note_kind::error, .place = each.place, .subject = {}, .text = each.text});
-        check_smb_backend(server_);
+        check_smb_server(server_);
         apply_smb_hosts(server_);
         apply_smb_encryption(server_);
         for (const smb_section& each : from_.sections | std::views::drop(1))

@@ -190,14 +190,24 @@ TEST(smb_import, a_host_that_is_denied_by_name_skips_the_share) {
 TEST(smb_import, restrictions_without_a_setting_skip_the_share) {
     for (const char* const lines :
          {"preexec close = yes\n", "root preexec close = yes\n", "vfs objects = worm\n",
-          "vfs objects = recycle virusfilter\n", "veto files = /%U/\n"})
+          "vfs objects = recycle virusfilter\n", "vfs objects = readonly\n", "vfs objects = unheard_of\n",
+          "acl_xattr:ignore system acls = yes\n", "veto files = /%U/\n"})
         EXPECT_THAT(reason_to_skip(std::string("[a]\npath = /a\n") + lines), HasSubstr("share skipped"))
             << lines;
     EXPECT_EQ(reason_to_skip("[a]\npath = /a\npreexec close = no\nveto files = /%S/\n"), "(imported)");
     for (const char* const line : {"config backend = registry\n", "root directory = /jail\n", "root = /x\n"})
         EXPECT_THAT(reason_to_skip(line + std::string("[a]\npath = /a\n")), HasSubstr("all shares skipped"))
             << line;
+    EXPECT_THAT(reason_to_skip("acl_xattr:ignore system acls = yes\n[a]\npath = /a\n"),
+                HasSubstr("share skipped"));
+    EXPECT_THAT(reason_to_skip("ntlm auth = disabled\n[a]\npath = /a\n"), HasSubstr("all shares skipped"));
     EXPECT_EQ(reason_to_skip("config backend = File\nroot dir = /\n[a]\npath = /a\n"), "(imported)");
+}
+
+TEST(smb_import, a_dialect_that_samba_requires_is_reported) {
+    EXPECT_TRUE(has_note(import("server min protocol = SMB3_00"), smb_note_kind::none,
+                         "[global] server min protocol"));
+    EXPECT_TRUE(has_note(import("min protocol = SMB2"), smb_note_kind::standard, "[global] min protocol"));
 }
 
 TEST(smb_import, members_and_controllers_of_a_domain_are_reported) {
