@@ -48,18 +48,19 @@ using namespace smb_conf_limits;
     return name == "global" or name == "globals";
 }
 
-[[nodiscard]] std::string with_single_spaces(std::string_view name) {
-    std::string text;
-    for (const char c : trimmed(name))
-        if (not is_space(c) or (not text.empty() and text.back() != ' ')) text += is_space(c) ? ' ' : c;
-    return text;
-}
-
 // Returns the value as Samba reads it: one character for each run of white space.
 [[nodiscard]] std::string collapsed(std::string_view value) {
     std::string text;
     for (const char c : value)
         if (not is_space(c) or (not text.empty() and not is_space(text.back()))) text += c;
+    return text;
+}
+
+// Returns the name of a section. A blank at its beginning or end is a part of it.
+[[nodiscard]] std::string with_single_spaces(std::string_view name) {
+    std::string text;
+    for (const char c : name)
+        if (not is_space(c) or text.empty() or text.back() != ' ') text += is_space(c) ? ' ' : c;
     return text;
 }
 
@@ -201,8 +202,9 @@ private:
     void begin_section(std::string_view line, smb_place place) {
         const std::size_t end = line.find(']');
         std::string name = end == std::string_view::npos ? "" : with_single_spaces(line.substr(1, end - 1));
+        leave_section();
         current_.reset();
-        if (name.empty()) {
+        if (trimmed(name).empty()) {
             lack_restriction_of_all();
             return refuse(std::move(place), "a section with an invalid name is ignored; write it as [NAME]");
         }
@@ -220,7 +222,23 @@ private:
         current_ = result_.sections.size();
         section_numbers_.emplace(fold(name), *current_);
         result_.sections.push_back(
-            {.name = std::move(name), .place = std::move(place), .order = next_order_++});
+            {.name = std::string(trimmed(name)), .place = std::move(place), .order = next_order_++});
+    }
+
+    // A share that has no path when the next section begins stays unavailable, also if it gets one
+    // when it comes again.
+    void leave_section() {
+        if (not current_ or *current_ == 0) return;
+        const smb_section& section = result_.sections[*current_];
+        const auto has = [&](std::string_view name) {
+            const smb_parameter* const own = section.find(name);
+            const smb_parameter* const given =
+                own != nullptr ? own : result_.sections[0].find_before(name, section.order);
+            return given != nullptr and not given->value.empty();
+        };
+        if (has("path") or has("msdfsproxy")) return;
+        smb_place place = section.place;
+        add({.name = "available", .value = "no", .place = std::move(place), .shown = "available"});
     }
 
     void set(std::string_view shown, std::string_view value, smb_place place) {
@@ -239,7 +257,7 @@ private:
         add({.name = std::move(name.name),
              .value = std::move(text),
              .place = std::move(place),
-             .shown = with_single_spaces(shown)});
+             .shown = with_single_spaces(trimmed(shown))});
     }
 
     void add(smb_parameter parameter) {
@@ -286,7 +304,7 @@ private:
     // The copied section comes before this one. The section has its parameters, and the defaults
     // that it has from [global], except those that it sets itself.
     void copy(std::string_view name, smb_place place) {
-        const auto from = section_numbers_.find(fold(with_single_spaces(name)));
+        const auto from = section_numbers_.find(fold(with_single_spaces(trimmed(name))));
         smb_section& to = result_.sections[*current_];
         const auto refuse_copy = [&](std::string text) {
             lack_restriction();

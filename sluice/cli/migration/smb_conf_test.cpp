@@ -68,6 +68,21 @@ TEST(smb_conf, white_space_may_follow_the_backslash_that_continues_a_line) {
     EXPECT_EQ(value_of(parse("[a]\nvalid \\\nusers = alice\n"), 1, "validusers"), "alice");
 }
 
+TEST(smb_conf, a_blank_at_an_end_of_a_name_makes_another_section) {
+    const auto read = parse("[a ]\npath = /a\n[a]\n[ a]\n[b  c]\n[B c]\n");
+    EXPECT_THAT(read.sections, SizeIs(5));
+    EXPECT_EQ(read.sections[1].name, "a");
+}
+
+TEST(smb_conf, a_section_without_a_path_stays_unavailable) {
+    EXPECT_EQ(value_of(parse("[a]\n[b]\n[a]\npath = /a\n"), 1, "available"), "no");
+    EXPECT_EQ(value_of(parse("[a]\n[global]\n[a]\npath = /a\n"), 1, "available"), "no");
+    EXPECT_EQ(value_of(parse("[a]\n[a]\npath = /a\navailable = yes\n"), 1, "available"), "yes");
+    EXPECT_EQ(value_of(parse("[a]\n[c]\ncopy = a\npath = /c\n"), 2, "available"), "no");
+    EXPECT_EQ(value_of(parse("path = /g\n[a]\n[b]\n"), 1, "available"), "(none)");
+    EXPECT_EQ(value_of(parse("[a]\npath = /a\n[b]\n"), 1, "available"), "(none)");
+}
+
 TEST(smb_conf, white_space_of_a_value_is_one_character) {
     EXPECT_EQ(value_of(parse("[a]\npath =  /a  b\t\tc \n"), 1, "path"), "/a b\tc");
 }

@@ -65,7 +65,7 @@ void apply_path(smb_draft& to) {
     if (to.is_referral) return;
     const smb_parameter* const path = to.effective("path");
     if (path == nullptr or path->value.empty())
-        return to.skip(to.section.place, "", "it has no path; add one");
+        return to.skip(to.section.place, "", "it has no path; add one where the section begins first");
     const auto text = smb_substituted(path->value, to.section.name);
     if (not text)
         return to.skip(
@@ -199,7 +199,12 @@ private:
         if (kind == "homes") return add_homes(to);
         if (kind == "printers" or kind == "print$" or to.is_set("printable", false))
             return to.skip(section.place, "", "printers are not supported");
-        if (not to.is_set("available", true)) return to.skip(section.place, "", "'available' is off");
+        if (not to.is_set("available", true)) {
+            const bool lacks_path = to.effective("available")->place.line == section.place.line;
+            return to.skip(
+                section.place, "",
+                lacks_path ? "it has no path; add one where the section begins first" : "'available' is off");
+        }
         if (section.lacks_restriction or global_.lacks_restriction)
             return to.skip(section.place, "", "a line that may restrict access cannot be read; correct it");
         if (server_.lacks_restriction)
