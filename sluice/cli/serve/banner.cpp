@@ -3,16 +3,24 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace sluice::cli {
 
 namespace {
 
 [[nodiscard]] std::string shares_text(const banner_facts& facts) {
     std::string text;
-    for (const share_options& share : facts.shares)
+    for (const share_options& share : facts.shares) {
+        if (share.is_home) continue;
         text += fmt::format("  {:<16} {}{}{}\n", share.name,
                             share.referral.empty() ? share.path : referral_text(share),
                             share.read_only ? "  (read-only)" : "", share.encrypt ? "  (encrypted)" : "");
+    }
+    if (facts.homes.empty()) return text;
+    const auto users = std::ranges::count(facts.shares, true, &share_options::is_home);
+    text += fmt::format("  {:<16} {}  ({} user{}{})\n", "homes", facts.homes, users, users == 1 ? "" : "s",
+                        facts.homes_are_read_only ? ", read-only" : "");
     return text;
 }
 
@@ -37,8 +45,9 @@ namespace {
 
 [[nodiscard]] std::string mount_text(const banner_facts& facts) {
     const std::string& host = facts.addresses.front();
-    const std::string& share = facts.shares.front().name;
     const std::string& user = facts.users.front();
+    const bool has_share = not facts.shares.empty() and not facts.shares.front().is_home;
+    const std::string& share = has_share ? facts.shares.front().name : user;
     const bool is_usual = facts.port == 445;
     std::string text;
     text += fmt::format("Windows     net use Z: \\\\{}\\{} /user:{}{}\n", host, share, user,
