@@ -10,9 +10,10 @@ namespace sluice::cli {
 
 /// The section [homes] as the setting `homes` of the server, which has no settings of its own.
 struct smb_homes {
-    std::string directory;                            // that contains those of the users
-    bool is_of_accounts = false;                      // Samba uses the home directories of the accounts
-    std::vector<const smb_parameter*> unsupported{};  // parameters that have no equivalent
+    std::string directory;        // that contains those of the users
+    bool is_of_accounts = false;  // Samba uses the home directories of the accounts
+    // The parameters that have no equivalent.
+    std::vector<const smb_parameter*> unsupported{};
 };
 
 /// The reason why the section is not imported.

@@ -172,7 +172,7 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
     return done;
 }
 
-// A share with these options, before it has been looked at.
+// A share with these options, before the calls of its file system.
 share_opener::served share_opener::wanted(const share_options& share, const serve_options& options) {
     return {.share = share,
             .root = {},

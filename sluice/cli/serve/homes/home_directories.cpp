@@ -15,7 +15,6 @@
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/base/ensure.hpp"
-#include "sluice/cli/message.hpp"
 #include "sluice/cli/serve/homes/home_shares.hpp"
 #include "sluice/cli/serve/host_accounts.hpp"
 #include "sluice/cli/serve/share_snapshots.hpp"
@@ -51,6 +50,11 @@ private:
     if (errno == EEXIST) return 0;
     if (errno != EINVAL and errno != ENOSYS) return errno;
     return ::renameat(parent, from, parent, to) == 0 or errno == ENOTEMPTY or errno == EEXIST ? 0 : errno;
+}
+
+// Returns "PATH: open: No such file or directory", with the path as the configuration has it.
+[[nodiscard]] std::string about(std::string_view path, const error& why) {
+    return fmt::format("{}: {}", path, why.reason());
 }
 
 }  // namespace
@@ -129,7 +133,7 @@ std::expected<void, std::string> home_directories::create(const std::string& use
                 "missing, and the host has no account of this name that is not root; create the account");
     }
     const auto refuse = [](int code, const char* operation) {
-        return std::unexpected("cannot be created: " + reason_of({code, operation}));
+        return std::unexpected("cannot be created: " + error(code, operation).reason());
     };
     const int parent = all_.descriptor();
     // No user has a name with a dot in front, so it is not a share of another.

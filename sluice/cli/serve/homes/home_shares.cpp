@@ -77,7 +77,7 @@ std::expected<void, std::string> add_home_shares(serve_options& options,
         if (not known.insert(fold(user)).second) continue;  // the setting `user` may repeat names
         std::string why = why_not_home(user);
         if (why.empty() and configured.contains(fold(user)))
-            why = "a share of the configuration has this name; rename that share";
+            why = "a configured share has this name; rename that share";
         if (why.empty())
             options.shares.push_back(home_of(user, options));
         else

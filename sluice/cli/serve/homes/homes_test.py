@@ -149,7 +149,7 @@ class Homes(unittest.TestCase):
         self.add_user("..")
         self.configure(shares='[[share]]\nname = "Alice"\npath = "TEAM"\n')
         self.start()
-        for user, why in (("alice", "a share of the configuration has this name"), ("Bob", "a symbolic link"),
+        for user, why in (("alice", "a configured share has this name"), ("Bob", "a symbolic link"),
                           ("dave", "Not a directory"), ("..", "the name begins with a dot")):
             self.assertRegex(self.said(), f'msg="a user has no share of their own" user="{user}" why=".*{why}')
         self.assertEqual(self.listed("dave"), {"Alice"})
@@ -191,6 +191,21 @@ class Homes(unittest.TestCase):
         else:
             self.reload()
             self.assertEqual(self.listed("alice"), {"team", "alice"})
+
+    def test_hundreds_of_users_have_shares(self):
+        limit = int(pathlib.Path("/proc/sys/fs/inotify/max_user_instances").read_text())
+        names = [f"user{number}" for number in range(300)]
+        with self.users.open("a") as users:
+            users.writelines(f"{name}:8846f7eaee8fb117ad06bdd830b7586c\n" for name in names)
+        self.configure()
+        self.start()
+        self.assertIn("(302 users)", self.said())
+        self.assertEqual(len(list(self.homes.iterdir())), 302)
+        self.assertEqual("303 shares need 606 inotify instances" in self.said(), limit < 606)
+        self.reload()
+        self.assertIn('changes="none"', self.said())
+        self.assertEqual(self.listed("alice"), {"alice", "team"})
+        self.assertTrue(self.can_use("Bob", "bob"))
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can use other accounts")
     def test_the_directory_belongs_to_the_account_with_impersonation(self):
