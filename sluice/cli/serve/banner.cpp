@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 namespace sluice::cli {
 
@@ -24,10 +25,18 @@ namespace {
     return text;
 }
 
+constexpr std::size_t names_max = 20;
+
+[[nodiscard]] std::string names_text(const std::vector<std::string>& users) {
+    if (users.size() <= names_max) return fmt::format("{}", fmt::join(users, ", "));
+    const std::span first(users.begin(), names_max);
+    return fmt::format("{}, and {} others", fmt::join(first, ", "), users.size() - names_max);
+}
+
 [[nodiscard]] std::string users_text(const banner_facts& facts) {
     std::string text;
     if (facts.fresh_password.empty()) {
-        text = fmt::format("User        {}\n", fmt::join(facts.users, ", "));
+        text = fmt::format("User        {}\n", names_text(facts.users));
         text += facts.users_are_for_now
                     ? "            with the password from the command line, until the server stops\n"
                     : "            with the password set earlier; change it with 'sluice user passwd NAME'\n";

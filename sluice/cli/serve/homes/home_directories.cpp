@@ -52,7 +52,7 @@ private:
     return ::renameat(parent, from, parent, to) == 0 or errno == ENOTEMPTY or errno == EEXIST ? 0 : errno;
 }
 
-// Returns "PATH: open: No such file or directory", with the path as the configuration has it.
+// Returns "PATH: open: No such file or directory", with the path of the configuration.
 [[nodiscard]] std::string about(std::string_view path, const error& why) {
     return fmt::format("{}: {}", path, why.reason());
 }

@@ -202,6 +202,11 @@ class Homes(unittest.TestCase):
         self.assertIn("(302 users)", self.said())
         self.assertEqual(len(list(self.homes.iterdir())), 302)
         self.assertEqual("303 shares need 606 inotify instances" in self.said(), limit < 606)
+        self.assertIn(", and 282 others\n", self.said())
+        shown = subprocess.run([PROGRAM, "status", "--socket", str(self.scratch / "run" / "status")], capture_output=True, text=True,
+                               check=True, timeout=SECONDS_MAX).stdout
+        self.assertIn("304 shares without sessions are not shown", shown)
+        self.assertNotIn("user7", shown)
         self.reload()
         self.assertIn('changes="none"', self.said())
         self.assertEqual(self.listed("alice"), {"alice", "team"})
