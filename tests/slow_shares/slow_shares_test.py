@@ -43,9 +43,9 @@ class Server(load.Server):
                     "--users-file", str(state / "users"), "--status-socket", str(state / "status"), "--guest", "--guest-write", "--no-signing",
                     "--loops", "2", "--no-confinement"])
 
-    def configure(self, shares, comment=""):
+    def configure(self, shares, comment="", head=""):
         fresh = self.config.with_suffix(".new")
-        fresh.write_text("".join(f'[[share]]\nname = "{name}"\npath = "{path}"\ncomment = "{comment}"\n'
+        fresh.write_text(head + "".join(f'[[share]]\nname = "{name}"\npath = "{path}"\ncomment = "{comment}"\n'
                                  for name, path in shares.items()), encoding="utf-8")
         fresh.rename(self.config)
 
@@ -209,6 +209,34 @@ class SlowShares(unittest.TestCase):
         hung.set("0")
         self.assertTrue(server.has_logged(RELOADED, 2), server.log()[-2000:])
         self.read_file(server, "hung")
+        self.assert_ends(server)
+
+    def test_sighup_while_the_directories_of_users_hang_reloads_the_others(self):
+        hung = self.slow("hung")
+        hung.source.chmod(0o755)
+        users = self.state / "users"
+        users.touch(mode=0o600)
+        users.write_text("".join(f"{name}:8846f7eaee8fb117ad06bdd830b7586c\n" for name in ("alice", "bob")))
+        head = f'homes = "{hung.mount_point}"\n'
+        server = self.serve({"fast": self.fast})
+        server.configure({"fast": self.fast}, head=head)
+        server.reload()
+        self.assertTrue(server.has_logged('msg="share added" share="bob"'), server.log()[-2000:])
+        self.assertTrue((hung.source / "bob").is_dir())
+        hung.set("hang")
+        time.sleep(1.2)  # the kernel forgets the attributes of the directories
+        users.write_text(users.read_text() + "carol:8846f7eaee8fb117ad06bdd830b7586c\n")
+        server.configure({"fast": self.fast, "new": self.directory("new")}, head=head)
+        server.reload()
+        self.work(server, 5)
+        self.assertTrue(server.has_logged('msg="share added" share="new"'), server.log()[-2000:])
+        self.assertEqual(server.log().count(SILENT), 2, "one for the shares that are kept, one for those that are left out")
+        self.assertIn(f'path="{hung.mount_point}/*" {LEFT_OUT}', server.log())
+        self.work(server, 1, "new")
+        hung.set("0")
+        self.assertTrue(server.has_logged(RELOADED, 3), server.log()[-2000:])
+        self.assertTrue((hung.source / "carol").is_dir())
+        self.assertNotIn("a user has no share of their own", server.log())
         self.assert_ends(server)
 
     def test_each_sighup_leaves_no_further_thread_while_a_share_hangs(self):

@@ -15,6 +15,7 @@
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/serve/configuration_file.hpp"
+#include "sluice/cli/serve/homes/home_shares.hpp"
 #include "sluice/cli/serve/serve_command_line.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/terminal_text.hpp"
@@ -61,8 +62,8 @@ void check(const config_arguments& arguments) {
     if (not is_read and options.record->problems.size() == 1 and options.record->problems.front().line == 0)
         fail(read.error());  // the file cannot be read
     bool is_complete = add_problems(options, found);
-    if (is_complete and options.shares.empty()) {
-        found.add_error(0, "no shares; add a table [[share]] with a path or a referral");
+    if (is_complete and options.shares.empty() and options.homes.empty()) {
+        found.add_error(0, no_shares);
         is_complete = false;
     }
     if (is_complete) {

@@ -36,6 +36,7 @@ HOME = """
    browseable = no
    read only = no
    valid users = %S
+   path = {dir}/homes/%S
 
 [Media]
    comment = Films and "music"
@@ -234,7 +235,7 @@ class Import(Case):
         super().setUp()
         self.add_user("alice")
         self.add_user("bob")
-        for name in ("media", "Backup Drive", "projects", "archive/.snapshots"):
+        for name in ("media", "Backup Drive", "projects", "archive/.snapshots", "homes"):
             (self.directory / name).mkdir(parents=True)
 
     def imported(self, name):
@@ -257,7 +258,8 @@ class Import(Case):
         text, report = self.imported("smb.conf")
         self.assertIn('comment = "Films and \\"music\\""', text)
         self.assertIn('size-limit = "500000M"', text)
-        self.assertIn("[homes]: share skipped", report)
+        self.assertNotIn("[homes]", report)
+        self.assertIn(f'homes = "{self.directory}/homes"', text)
         self.assertIn("[global] log file: no equivalent", report)
         self.assert_is_served("Media", "Backup Drive")
 
@@ -276,6 +278,7 @@ class Import(Case):
     def test_the_configuration_that_debian_installs_has_no_other_share_than_homes_and_printers(self):
         done = self.sluice("config", "import", str(DEBIAN), status=1)
         self.assertIn("no share can be imported", done.stderr)
+        self.assertIn('users could write to their shares, unlike with Samba; set homes = "/home" if they may', done.stderr)
         self.assertNotIn("unknown", done.stderr)
         self.write("smb.conf", DEBIAN.read_text() + "\n[media]\npath = {dir}/media\n")
         self.imported("smb.conf")

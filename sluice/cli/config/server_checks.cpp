@@ -11,6 +11,7 @@
 #include "sluice/base/case_fold.hpp"
 #include "sluice/base/ensure.hpp"
 #include "sluice/cli/config/checks.hpp"
+#include "sluice/cli/serve/homes/home_directories.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/status/metrics_address.hpp"
 
@@ -60,6 +61,12 @@ void check_paths(const serve_options& options, findings& to) {
                          fmt::format("confine-to '{}': it does not exist; create it, or remove it from the "
                                      "list",
                                      path));
+}
+
+void check_homes(const serve_options& options, findings& to) {
+    if (options.homes.empty()) return;
+    if (const auto homes = home_directories::open(options, {}); not homes)
+        to.add_error(line_of(options.record->server, "homes"), "homes: " + homes.error());
 }
 
 // A reader of the file knows the passwords in it, and a writer can share every directory.
@@ -115,6 +122,7 @@ void check_combinations(const serve_options& options, findings& to) {
 void check_server(const serve_options& options, findings& to) {
     check_ports(options, to);
     check_paths(options, to);
+    check_homes(options, to);
     check_permissions(options, to);
     check_combinations(options, to);
 }

@@ -1,16 +1,20 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <initializer_list>
 #include <set>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/cli/config/checks.hpp"
+#include "sluice/cli/serve/homes/home_directories.hpp"
+#include "sluice/cli/serve/homes/home_shares.hpp"
 #include "sluice/cli/serve/host_accounts.hpp"
 #include "sluice/cli/serve/serve_reports.hpp"
 #include "sluice/cli/user_edits.hpp"
@@ -107,6 +111,26 @@ void check_groups(serve_options options, const user_database& users, findings& t
     }
 }
 
+// The users that would have no share of their own, or all of them if there are too many.
+void check_homes(serve_options options, const user_database& users, findings& to) {
+    const unsigned line = line_of(options.record->server, "homes");
+    if (options.homes.empty()) return;
+    if (const auto added = add_home_shares(options, home_users(options, users)); not added)
+        to.add_error(line, added.error());
+    options.read_only = true;  // the check creates no directory
+    const auto all = home_directories::open(options, {});
+    std::error_code unknown;
+    for (const share_options& share : options.shares) {
+        const bool is_there = share.is_home and all and
+                              std::filesystem::exists(std::filesystem::symlink_status(share.path, unknown));
+        if (not is_there) continue;
+        if (const auto opened = all->open_home(share.name); not opened)
+            options.without_homes.push_back({.user = share.name, .why = opened.error()});
+    }
+    for (const user_without_home& each : options.without_homes)
+        to.add_warning(line, fmt::format("homes: user '{}': {}", each.user, each.why));
+}
+
 }  // namespace
 
 void check_users(const serve_options& options, findings& to) {
@@ -129,6 +153,7 @@ void check_users(const serve_options& options, findings& to) {
     if (const auto done = (*users)->admit(admitted); not done)
         return to.add_error(line, done.error().message());
     check_groups(options, **users, to);
+    check_homes(options, **users, to);
     warnings_of_server log(options, to);
     report_unknown_users(options, **users, log);
 }

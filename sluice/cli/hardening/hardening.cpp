@@ -75,10 +75,12 @@ void server_hardening::apply(const serve_options& options, const std::string& co
         files_.allow(each, tree_access::read);
     for (const share_options& share : options.shares) {
         if (not share.referral.empty()) continue;
-        allow_share(files_, share, share.read_only or options.read_only);
+        if (not share.is_home) allow_share(files_, share, share.read_only or options.read_only);
         if (const auto snapshots = open_snapshot_directory(options, share))
             files_.allow(*snapshots, tree_access::read);
     }
+    if (not options.homes.empty())
+        files_.allow(options.homes, options.read_only ? tree_access::read : tree_access::write);
     for (const std::string& each : options.confine_to)
         files_.allow(each, tree_access::write);
     if (not configuration.empty()) allow_directories_of(files_, configuration, tree_access::read);

@@ -13,6 +13,7 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/cli/migration/smb_access.hpp"
 #include "sluice/cli/migration/smb_draft.hpp"
+#include "sluice/cli/migration/smb_homes.hpp"
 #include "sluice/cli/migration/smb_hosts.hpp"
 #include "sluice/cli/migration/smb_note.hpp"
 #include "sluice/cli/migration/smb_rows.hpp"
@@ -223,16 +224,28 @@ private:
         if (to.is_set("guestok", false)) guests_.push_back(&to);
     }
 
+    // The shares of users are one setting of the server, and have no settings of their own.
     void add_homes(smb_draft& to) {
-        const setting_record* const setting = server_.known.find("homes");
-        const bool has_default_path = to.section.find("path") == nullptr;
-        if (setting != nullptr and setting->kind == setting_kind::boolean and has_default_path) {
-            to.is_skipped = true;  // it is a setting of the server
-            return server_.set("homes", true);
-        }
-        const char* const remedy = setting != nullptr ? "use the setting 'homes' of the server"
-                                                      : "add a share with 'user' for each user";
-        to.skip(to.section.place, "", fmt::format("it depends on the client; {}", remedy));
+        const smb_section& section = to.section;
+        if (not to.is_set("available", true))
+            return to.skip(section.place, "", "'available' is off");
+        if (section.lacks_restriction or global_.lacks_restriction)
+            return to.skip(section.place, "", "a line that may restrict access cannot be read; correct it");
+        if (server_.lacks_restriction)
+            return to.skip(section.place, "", "a restriction of all shares is not converted");
+        const auto homes = converted_smb_homes(to);
+        if (not homes) return to.skip(homes.error().place, homes.error().what, homes.error().text);
+        to.is_skipped = true;
+        server_.set("homes", homes->directory);
+        ++done_.shares;
+        if (homes->is_of_accounts)
+            to.notes.push_back(
+                {.kind = smb_note_kind::differs,
+                 .place = section.place,
+                 .subject = "[homes]",
+                 .text = "the directory of a user is /home/USER, wherever that of the account is"});
+        for (const smb_parameter* const each : homes->unsupported)
+            to.note(smb_note_kind::none, *each, "shares of users have the settings of the server");
     }
 
     void apply_server() {

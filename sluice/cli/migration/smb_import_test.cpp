@@ -399,5 +399,48 @@ TEST(smb_import, each_parameter_has_one_row) {
             EXPECT_EQ(std::ranges::count(rows, row.parameter, &smb_row::parameter), 1) << row.parameter;
 }
 
+TEST(smb_import, converts_the_directory_of_homes_if_its_last_name_is_that_of_the_user) {
+    for (const char* const user : {"%S", "%U", "%u"}) {
+        const auto imported =
+            import(std::string("[homes]\nread only = no\npath = /srv/homes/") + user + "\n");
+        EXPECT_THAT(imported.toml, HasSubstr("homes = \"/srv/homes\"\n")) << user;
+        EXPECT_THAT(imported.toml, Not(HasSubstr("[[share]]")));
+        EXPECT_TRUE(imported.notes.empty()) << text_of(imported.notes.front());
+        EXPECT_EQ(imported.shares, 1U);
+    }
+}
+
+TEST(smb_import, reports_that_homes_without_a_path_are_those_in_the_directory_home) {
+    for (const char* const path : {"", "path = %H\n"}) {
+        const auto imported = import(std::string("[homes]\nread only = no\nvalid users = %S\n") + path);
+        EXPECT_THAT(imported.toml, HasSubstr("homes = \"/home\"\n"));
+        ASSERT_EQ(imported.notes.size(), 1U);
+        EXPECT_EQ(imported.notes.front().kind, smb_note_kind::differs);
+    }
+}
+
+TEST(smb_import, skips_homes_with_another_path) {
+    for (const char* const path : {"/srv/%U/files", "/srv/%g/%S", "%S", "srv/%S", "/srv/homes", "/%H/%S"}) {
+        const auto imported = import(std::string("[homes]\nread only = no\npath = ") + path + "\n");
+        EXPECT_THAT(imported.toml, Not(HasSubstr("homes = "))) << path;
+        EXPECT_EQ(imported.shares, 0U) << path;
+    }
+}
+
+TEST(smb_import, skips_homes_that_would_be_open_to_more) {
+    for (const char* const line : {"read only = yes", "valid users = alice", "valid users = %S bob",
+                                   "hosts allow = 10.", "invalid users = eve", "read list = eve"}) {
+        const auto imported = import(std::string("[homes]\npath = /h/%S\nwriteable = yes\n") + line + "\n");
+        EXPECT_THAT(imported.toml, testing::Not(testing::ContainsRegex("\n *homes = "))) << line;
+        EXPECT_EQ(imported.shares, 0U) << line;
+        ASSERT_FALSE(imported.notes.empty()) << line;
+        EXPECT_THAT(imported.notes.front().text, HasSubstr("set homes = \"/h\" if they may"));
+    }
+    EXPECT_EQ(import("[homes]\npath = /h/%S\n").shares, 0U) << "the default of Samba is read-only";
+    EXPECT_EQ(import("[global]\nvalid users = eve\n[homes]\nread only = no\n").shares, 0U);
+    EXPECT_EQ(import("[homes]\nread only = no\navailable = no\n").shares, 0U);
+    EXPECT_EQ(import("[global]\ninvalid users = eve\n[homes]\nread only = no\n").shares, 0U);
+}
+
 }  // namespace
 }  // namespace sluice::cli

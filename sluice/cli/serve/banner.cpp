@@ -3,23 +3,40 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <span>
+
 namespace sluice::cli {
 
 namespace {
 
 [[nodiscard]] std::string shares_text(const banner_facts& facts) {
     std::string text;
-    for (const share_options& share : facts.shares)
+    for (const share_options& share : facts.shares) {
+        if (share.is_home) continue;
         text += fmt::format("  {:<16} {}{}{}\n", share.name,
                             share.referral.empty() ? share.path : referral_text(share),
                             share.read_only ? "  (read-only)" : "", share.encrypt ? "  (encrypted)" : "");
+    }
+    if (facts.homes.empty()) return text;
+    const auto users = std::ranges::count(facts.shares, true, &share_options::is_home);
+    text += fmt::format("  {:<16} {}  ({} user{}{})\n", "homes", facts.homes, users, users == 1 ? "" : "s",
+                        facts.homes_are_read_only ? ", read-only" : "");
     return text;
+}
+
+constexpr std::size_t names_max = 20;
+
+[[nodiscard]] std::string names_text(const std::vector<std::string>& users) {
+    if (users.size() <= names_max) return fmt::format("{}", fmt::join(users, ", "));
+    const std::span first(users.begin(), names_max);
+    return fmt::format("{}, and {} others", fmt::join(first, ", "), users.size() - names_max);
 }
 
 [[nodiscard]] std::string users_text(const banner_facts& facts) {
     std::string text;
     if (facts.fresh_password.empty()) {
-        text = fmt::format("User        {}\n", fmt::join(facts.users, ", "));
+        text = fmt::format("User        {}\n", names_text(facts.users));
         text += facts.users_are_for_now
                     ? "            with the password from the command line, until the server stops\n"
                     : "            with the password set earlier; change it with 'sluice user passwd NAME'\n";
@@ -37,8 +54,9 @@ namespace {
 
 [[nodiscard]] std::string mount_text(const banner_facts& facts) {
     const std::string& host = facts.addresses.front();
-    const std::string& share = facts.shares.front().name;
     const std::string& user = facts.users.front();
+    const bool has_share = not facts.shares.empty() and not facts.shares.front().is_home;
+    const std::string& share = has_share ? facts.shares.front().name : user;
     const bool is_usual = facts.port == 445;
     std::string text;
     text += fmt::format("Windows     net use Z: \\\\{}\\{} /user:{}{}\n", host, share, user,

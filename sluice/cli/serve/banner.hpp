@@ -12,7 +12,9 @@ namespace sluice::cli {
 struct banner_facts {
     std::string program;  // its path
     std::string server_name;
-    std::vector<share_options> shares;   // with their names
+    std::vector<share_options> shares;  // with their names
+    std::string homes{};                // the directory of those of users; empty: they have none
+    bool homes_are_read_only = false;
     std::vector<std::string> addresses;  // hosts others can reach, best first; never empty
     std::vector<std::string> listening;  // address and port of each listener
     std::uint16_t port = 445;

@@ -24,31 +24,40 @@ constexpr std::size_t value_bytes_max = 500;
 
 // The settings of the server that a reload applies. All others need a restart. "version" has no
 // effect.
-constexpr std::array<std::string_view, 14> reloaded_settings{"user",
-                                                             "administrator",
-                                                             "groups",
-                                                             "allowed-host",
-                                                             "denied-host",
-                                                             "read-only",
-                                                             "read-only-user",
-                                                             "auditor",
-                                                             "hide-unreadable",
-                                                             "guest-write",
-                                                             "offload",
-                                                             "short-names",
-                                                             "previous-versions",
-                                                             "version"};
+constexpr std::array<std::string_view, 15> reloaded_settings{
+    "user",        "administrator",     "homes",   "groups",          "allowed-host", "denied-host",
+    "read-only",   "read-only-user",    "auditor", "hide-unreadable", "guest-write",  "offload",
+    "short-names", "previous-versions", "version"};
 
 // By folded name: the name and the settings.
 using tables = std::map<std::string, std::pair<std::string, const table_record*>>;
+
+// By folded name: the names of the users that have a share.
+[[nodiscard]] std::map<std::string, std::string> homes_of(const serve_options& options) {
+    std::map<std::string, std::string> all;
+    for (const share_options& share : options.shares)
+        if (share.is_home) all.emplace(fold(share.name), share.name);
+    return all;
+}
+
+void compare_homes(configuration_changes& to, const serve_options& before, const serve_options& after) {
+    const auto old = homes_of(before);
+    const auto fresh = homes_of(after);
+    for (const auto& [key, name] : fresh)
+        if (not old.contains(key)) to.added.push_back(name);
+    for (const auto& [key, name] : old)
+        if (not fresh.contains(key)) to.removed.push_back(name);
+}
 
 // The shares of the file. Those of the command line come before them, and never change.
 [[nodiscard]] tables tables_of(const serve_options& options) {
     tables all;
     if (options.record == nullptr) return all;
     const std::vector<table_record>& records = options.record->shares;
-    ENSURE(options.shares.size() >= records.size(), "every table is a share");
-    const std::size_t first = options.shares.size() - records.size();
+    const auto homes = std::ranges::find(options.shares, true, &share_options::is_home);
+    const auto count = static_cast<std::size_t>(homes - options.shares.begin());
+    ENSURE(count >= records.size(), "every table is a share");
+    const std::size_t first = count - records.size();
     for (std::size_t i = 0; i != records.size(); ++i) {
         const std::string& name = options.shares[first + i].name;
         all.emplace(fold(name), std::pair(name, &records[i]));
@@ -123,6 +132,7 @@ configuration_changes changes_of(const serve_options& started, const serve_optio
     }
     for (const auto& [key, table] : old)
         if (not fresh.contains(key)) changes.removed.push_back(table.first);
+    compare_homes(changes, before, after);
     compare_servers(changes, started, before, after);
     return changes;
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sluice/base/case_fold.hpp"
+#include "sluice/cli/serve/homes/home_shares.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -38,15 +39,10 @@ void name_shares(std::vector<share_options>& shares) {
 }  // namespace
 
 std::expected<void, std::string> complete_shares(serve_options& options, const std::string& file) {
-    if (options.shares.empty())
-        return std::unexpected(file + ": no shares; add a table [[share]] with a path or a referral");
+    if (options.shares.empty() and options.homes.empty()) return std::unexpected(file + ": " + no_shares);
     name_shares(options.shares);
-    for (share_options& share : options.shares) {
-        share.hide_unreadable = share.hide_unreadable or options.hide_unreadable;
-        share.read_only_users.insert(share.read_only_users.end(), options.read_only_users.begin(),
-                                     options.read_only_users.end());
-        share.auditors.insert(share.auditors.end(), options.auditors.begin(), options.auditors.end());
-    }
+    for (share_options& share : options.shares)
+        add_server_settings(share, options);
     return {};
 }
 

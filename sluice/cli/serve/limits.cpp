@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "sluice/cli/serve/homes/home_shares.hpp"
 #include "sluice/cli/serve/process_resources.hpp"
 #include "sluice/smb/auth/limits.hpp"
 #include "sluice/smb/server/report/snapshot.hpp"
@@ -29,6 +30,9 @@ void print_limits() {
             print("one token", smb::auth::limits::token_bytes_max, "bytes");
             print("exchanges until it must be decided", smb::auth::limits::round_trips_max);
         }
+        if (row.group != group and row.group == "Sessions and files")
+            print("users with a share of their own (homes)", home_shares_max, "",
+                  "the server does not start, and a reload has no effect");
         group = row.group;
         print(row.what, row.limit, row.unit, row.when_reached);
     }

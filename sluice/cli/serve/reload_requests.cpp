@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/cli/serve/homes/home_directories.hpp"
 #include "sluice/cli/serve/share_snapshots.hpp"
 
 namespace sluice::cli {
@@ -28,6 +29,7 @@ struct findings {
     bool is_over = false;
     std::optional<reload_requests::read_options> options;
     share_roots roots;
+    std::size_t answers = 0;  // of threads that have found roots
 };
 
 template <class What>
@@ -100,16 +102,33 @@ struct reload_requests::link : std::enable_shared_from_this<link> {
                                          const std::shared_ptr<findings>& found) {
         std::set<std::string> paths;
         for (const share_options& share : options.shares) {
-            if (not share.referral.empty()) continue;
+            if (not share.referral.empty() or share.is_home) continue;
             paths.insert(share.path);
             if (std::string snapshots = snapshot_directory_of(options, share); not snapshots.empty())
                 paths.insert(std::move(snapshots));
         }
-        return static_cast<std::size_t>(std::ranges::count_if(paths, [&](const std::string& path) {
-            return start(
-                found, path, [find = how.find_root, path] { return find(path); },
-                [path](findings& to, std::optional<share_root> root) { to.roots.emplace(path, root); });
-        }));
+        const auto count =
+            static_cast<std::size_t>(std::ranges::count_if(paths, [&](const std::string& path) {
+                return start(
+                    found, path, [find = how.find_root, path] { return find(path); },
+                    [path](findings& to, std::optional<share_root> root) {
+                        to.roots.emplace(path, root);
+                        ++to.answers;
+                    });
+            }));
+        return count + (finds_home_roots(options, how, found) ? 1 : 0);
+    }
+
+    // One thread for all users, of whom there may be many. Returns whether it has started.
+    [[nodiscard]] bool finds_home_roots(const serve_options& options, const actions& how,
+                                        const std::shared_ptr<findings>& found) {
+        if (std::ranges::none_of(options.shares, &share_options::is_home)) return false;
+        return start(
+            found, roots_of_homes(options), [find = how.find_home_roots, options] { return find(options); },
+            [](findings& to, share_roots roots) {
+                to.roots.merge(roots);
+                ++to.answers;
+            });
     }
 
     // The reload: on a thread of its own.
@@ -127,7 +146,7 @@ struct reload_requests::link : std::enable_shared_from_this<link> {
             held.unlock();
             const std::size_t count = find_roots(**found->options, how, found);
             held.lock();
-            wait_for([&] { return found->roots.size() == count; });
+            wait_for([&] { return found->answers == count; });
         }
         // In this section, so that a late answer comes to the loop after the end of the reload.
         found->is_over = true;

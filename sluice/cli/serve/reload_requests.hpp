@@ -31,6 +31,9 @@ public:
     struct actions {
         std::function<read_options()> read;                                           // on a thread
         std::function<std::optional<share_root>(const std::string& path)> find_root;  // on a thread
+        /// On a thread: the roots of all shares with is_home, which have one directory in common.
+        /// Not called without such shares.
+        std::function<share_roots(const serve_options& options)> find_home_roots{};
         /// On the loop. Returns the paths of the shares that could not be reloaded without an
         /// answer.
         std::function<std::vector<std::string>(const read_options& options, const share_roots& answered)>

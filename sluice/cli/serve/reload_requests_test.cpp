@@ -97,6 +97,53 @@ TEST_F(reloads, have_the_roots_of_all_shares_if_all_answer) {
     EXPECT_FALSE(requests.is_busy());
 }
 
+TEST_F(reloads, find_the_roots_of_all_users_by_one_call) {
+    within_ = std::chrono::hours(1);
+    const auto finds = std::make_shared<std::atomic<int>>(0);
+    auto how = actions();
+    how.read = [] {
+        auto options = options_of({"a", "homes/alice", "homes/bob"});
+        options.homes = "homes";
+        options.shares[1].is_home = options.shares[2].is_home = true;
+        return reload_requests::read_options(options);
+    };
+    how.find_home_roots = [finds](const serve_options& options) {
+        ++*finds;
+        EXPECT_EQ(options.homes, "homes");
+        return share_roots{{"homes/alice", share_root{.device = 1, .inode = 3, .is_directory = true}},
+                           {"homes/bob", std::nullopt}};
+    };
+    reload_requests requests(*loop_, how);
+    requests.add();
+    run_until_reloads(1);
+    EXPECT_EQ(found_[0].answered.size(), 3U);
+    EXPECT_EQ(found_[0].answered.at("homes/alice")->inode, 3U);
+    EXPECT_EQ(*finds, 1);
+}
+
+TEST_F(reloads, have_no_roots_of_users_whose_file_system_does_not_answer_in_time) {
+    within_ = std::chrono::milliseconds(200);
+    auto how = actions();
+    how.read = [] {
+        auto options = options_of({"a", "homes/alice"});
+        options.homes = "homes";
+        options.shares[1].is_home = true;
+        return reload_requests::read_options(options);
+    };
+    how.find_home_roots = [hang = hang_](const serve_options&) {
+        hang->acquire();
+        return share_roots{};
+    };
+    needed_ = {"homes/*"};
+    reload_requests requests(*loop_, how);
+    requests.add();
+    run_until_reloads(1);
+    EXPECT_FALSE(found_[0].answered.contains("homes/alice"));
+    EXPECT_THAT(requests.unanswered(), testing::Contains("homes/*"));
+    hang_->release(10);
+    run_until_reloads(2);  // it was needed, and has answered
+}
+
 TEST_F(reloads, call_a_file_system_once_until_it_answers) {
     within_ = std::chrono::milliseconds(1);
     reload_requests requests(*loop_, actions());

@@ -27,6 +27,8 @@
 #include "sluice/cli/serve/configuration_changes.hpp"
 #include "sluice/cli/serve/configuration_file.hpp"
 #include "sluice/cli/serve/discovery.hpp"
+#include "sluice/cli/serve/homes/home_directories.hpp"
+#include "sluice/cli/serve/homes/home_shares.hpp"
 #include "sluice/cli/serve/host_accounts.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
 #include "sluice/cli/serve/limits.hpp"
@@ -162,22 +164,36 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     report_no_answer(reopened.kept, "it keeps its volume", log);
     report_no_answer(reopened.without_snapshots, "it has no previous versions until it answers", log);
     report_no_answer(reopened.left_out, "it is not served until it answers", log);
-    report_problems(server, *options, users, reopened.missing_snapshots, log);
-    const std::string changes = running.replace(*options, keeps_users, log);
+    report_problems(server, *options, users, reopened, log);
+    serve_options served = *options;
+    remove_missing_homes(served, reopened.without_homes);
+    const std::string changes = running.replace(served, keeps_users, log);
     log.write(event_severity::info, "configuration reloaded", {{"changes", changes}});
     manager.set_status(fmt::format("{}; changes of the last reload: {}",
-                                   serving_text(options->shares.size(), server), changes));
+                                   serving_text(served.shares.size(), server), changes));
     return reopened.needed;
 }
 
-// The same with the groups of the host that they name.
-[[nodiscard]] std::expected<serve_options, std::string> with_groups(
-    std::expected<serve_options, std::string> options, host_groups& host) {
+// The same with the shares of the users, and with the groups of the host that they name.
+[[nodiscard]] std::expected<serve_options, std::string> with_users(
+    std::expected<serve_options, std::string> options, const user_database& users, host_groups& host) {
     if (not options) return options;
+    if (auto added = add_home_shares(*options, home_users(*options, users)); not added)
+        return std::unexpected(std::move(added.error()));
     if (auto added = add_host_groups(*options, host); not added)
         return std::unexpected(std::move(added.error()));
     expand_users(*options);
     return options;
+}
+
+// The same at startup, with the directories of the users.
+[[nodiscard]] serve_options prepare_shares(serve_options options, const user_database& users,
+                                           host_groups& host) {
+    auto complete = with_users(std::move(options), users, host);
+    if (not complete) fail(complete.error());
+    if (const auto prepared = prepare_homes(*complete, accounts_of(*complete)); not prepared)
+        fail(prepared.error());
+    return *std::move(complete);
 }
 
 // `started` is the configuration that the server has started with.
@@ -186,14 +202,17 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
                                                     const std::string& file, share_opener& opener,
                                                     host_groups& groups, smb::server::event_log& log,
                                                     service_manager& manager) {
-    return {.read = [given, file, &groups] { return with_groups(with_file(given, file), groups); },
-            .find_root = find_share_root,
-            .reload =
-                [&, running = std::make_shared<running_configuration>(started)](
-                    const reload_requests::read_options& options, const share_roots& answered) {
-                    return reload_shares(server, users, options, answered, opener, *running, log, manager);
-                },
-            .ended = [&] { manager.reloaded(); }};
+    return {
+        .read = [given, file, &users, &groups] { return with_users(with_file(given, file), users, groups); },
+        .find_root = find_share_root,
+        .find_home_roots = [accounts = accounts_of(started)](
+                               const serve_options& options) { return find_home_roots(options, accounts); },
+        .reload =
+            [&, running = std::make_shared<running_configuration>(started)](
+                const reload_requests::read_options& options, const share_roots& answered) {
+                return reload_shares(server, users, options, answered, opener, *running, log, manager);
+            },
+        .ended = [&] { manager.reloaded(); }};
 }
 
 // The names and passwords from the command line, from the file, or of a newly generated user.
@@ -293,6 +312,8 @@ void print_banner(const smb_server& server, const serve_options& options, const 
     banner_facts facts{.program = unknown ? std::string("$(command -v sluice)") : program.string(),
                        .server_name = server.context().configuration().name,
                        .shares = options.shares,
+                       .homes = options.homes,
+                       .homes_are_read_only = options.read_only,
                        .addresses = own_addresses(),
                        .listening = {},
                        .port = 0,
@@ -478,7 +499,7 @@ void serve(const serve_options& given, const std::string& file) {
     serve_options options = complete_options(given, file, activated);
     users_result users = open_users(options);
     host_groups groups(*users.database);
-    options = or_fail(with_groups(std::move(options), groups));
+    options = prepare_shares(std::move(options), *users.database, groups);
     // Before the files that describe them become inaccessible: control groups, system accounts, and
     // the state directory.
     const smb::server::process_resources resources = claim_process_resources();
@@ -495,8 +516,7 @@ void serve(const serve_options& given, const std::string& file) {
     system_random random;
     served_images images(*loop, random);
     share_domains domains;
-    share_opener opener(
-        {.loop = *loop, .images = images, .domains = domains, .hardening = hardening, .journals = &journals});
+    share_opener opener({*loop, images, domains, hardening, &journals, accounts_of(options)});
     auto shares = opener.open(options);
     if (not shares.shares) fail(shares.shares.error());
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
@@ -530,7 +550,7 @@ void serve(const serve_options& given, const std::string& file) {
         [&] { manager.reloading(), reload_users(server, *users.database, log), reloads.add(); });
     const auto service = open_service(server, random, options, activated, identity, log, logs.refusals);
     if (service) {
-        report_problems(server, options, *users.database, shares.missing_snapshots, log);
+        report_problems(server, options, *users.database, shares, log);
         report_other_servers(journals, log);
         print_banner(server, options, users, *service, hardening, std::move(runs_as));
         manager.ready(serving_text(options.shares.size(), server));
@@ -551,7 +571,8 @@ void check_command_line(const serve_arguments& given) {
         refuse_usage(fmt::format(
             "{} applies to one disk image; for several shares, use --config and set it for each share",
             text_of(given.image).substr(1)));
-    if (given.options.shares.empty() and given.configuration.empty()) refuse_usage("missing argument PATH");
+    if (given.options.shares.empty() and given.configuration.empty() and given.options.homes.empty())
+        refuse_usage("missing argument PATH");
 }
 
 }  // namespace

@@ -209,6 +209,13 @@ void declare_serve_settings(command_syntax command, serve_arguments& into) {
     add_protection_options(command, into.options, into.no_confinement);
     add_network_options(command, into.options, into.no_discovery);
     command
+        .add_option("--homes", into.options.homes,
+                    "give each user a share with the name of the user, which only that user can connect to; "
+                    "its directory is DIR/USER, and is created if it is missing")
+        .check(validate_homes)
+        .value_name("DIR")
+        .group("Files");
+    command
         .add_option("--shared-locks", into.options.shared_locks,
                     "share locks and open modes with other servers on this host that use the same FILE; "
                     "disables client caching")

@@ -286,6 +286,7 @@ void check_version(table_reader& reader) {
     reader.take("hide-unreadable", options.hide_unreadable);
     take_users(reader, "auditor", options.auditors);
     reader.take("administrator", options.administrators, validate_user_entry);
+    reader.take("homes", options.homes, validate_homes);
     read_groups(reader, options.groups);
     take_hosts(reader, options.allowed_hosts, options.denied_hosts);
     reader.take("offload", options.offload);

@@ -43,6 +43,7 @@ struct share_options {
     std::string comment;
     std::uint64_t size_limit = 0;  // bytes that clients see as the size; 0: the real one
     bool read_only = false;
+    bool is_home = false;  // the setting `homes` gives it to a user
     bool encrypt = false;
     bool hidden = false;
     bool hide_unreadable = false;
@@ -63,6 +64,12 @@ struct share_options {
     image_options image;  // for disk images only
 };
 
+/// A user that has no share of their own, although the setting `homes` gives users one.
+struct user_without_home {
+    std::string user;
+    std::string why;  // with a remedy
+};
+
 /// One year.
 inline constexpr unsigned session_lifetime_minutes_max = 525'600;
 
@@ -72,7 +79,9 @@ inline constexpr unsigned port_max = 65'535;
 
 /// The options of `sluice serve`.
 struct serve_options {
-    std::vector<share_options> shares;
+    std::vector<share_options> shares;  // those of users, with is_home, come last
+    std::string homes;                  // the directory of these; empty: users have none
+    std::vector<user_without_home> without_homes;
     std::string name;
     std::vector<std::string> listen;
     std::vector<std::string> advertise;  // empty: the addresses of this machine

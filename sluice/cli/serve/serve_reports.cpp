@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <fstream>
 #include <iterator>
 #include <string>
 
@@ -58,13 +59,35 @@ void report_unknown_users(const serve_options& options, user_database& users, sm
                                             user_command(options.users_file))}});
 }
 
+namespace {
+
+// Each directory has a queue for its changes, and one for its names. Without them, it is served
+// with fewer features.
+void report_few_instances(const serve_options& options, smb::server::event_log& log) {
+    std::ifstream file("/proc/sys/fs/inotify/max_user_instances");
+    std::size_t limit = 0;
+    const std::size_t needed = 2 * options.shares.size();
+    if (not(file >> limit) or needed <= limit) return;
+    log.write(smb::server::event_severity::warning,
+              "some shares may have no change notifications, and no leases of directories",
+              {{"why", fmt::format("{} shares need {} inotify instances, but an account may have {}",
+                                   options.shares.size(), needed, limit)},
+               {"hint", "raise fs.inotify.max_user_instances"}});
+}
+
+}  // namespace
+
 void report_problems(const smb::server::smb_server& server, const serve_options& options,
-                     user_database& users,
-                     const std::vector<share_opener::missing_directory>& without_snapshots,
+                     user_database& users, const share_opener::reopened& opened,
                      smb::server::event_log& log) {
     report_unknown_users(options, users, log);
     report_stream_limits(server.context().shares, log);
-    for (const share_opener::missing_directory& each : without_snapshots)
+    report_few_instances(options, log);
+    for (const auto* const list : {&options.without_homes, &opened.without_homes})
+        for (const user_without_home& each : *list)
+            log.write(smb::server::event_severity::warning, "a user has no share of their own",
+                      {{"user", each.user}, {"why", each.why}});
+    for (const share_opener::missing_directory& each : opened.missing_snapshots)
         log.write(smb::server::event_severity::warning, "a share has no previous versions",
                   {{"share", each.share}, {"why", each.why}});
 }

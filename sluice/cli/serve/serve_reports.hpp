@@ -15,11 +15,10 @@ namespace sluice::cli {
 void report_unknown_users(const serve_options& options, smb::server::user_database& users,
                           smb::server::event_log& log);
 /// Logs the parts of the configuration that have less effect than they seem to have: users that do
-/// not exist, streams that a share cannot have, missing directories of previous versions.
-/// Allocates: the lines. Thread safety: the first loop's thread.
+/// not exist or have no share, streams that a share cannot have, missing directories of previous
+/// versions. Allocates: the lines. Thread safety: the first loop's thread.
 void report_problems(const smb::server::smb_server& server, const serve_options& options,
-                     smb::server::user_database& users,
-                     const std::vector<share_opener::missing_directory>& without_snapshots,
+                     smb::server::user_database& users, const share_opener::reopened& opened,
                      smb::server::event_log& log);
 /// Logs the directories whose persistent handles another server has, or had.
 /// Allocates, Thread safety: as above.

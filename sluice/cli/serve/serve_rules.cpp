@@ -149,6 +149,10 @@ std::string validate_previous_versions_of_share(const std::string& pattern) {
     return pattern == no_previous_versions ? std::string() : validate_previous_versions(pattern);
 }
 
+std::string validate_homes(const std::string& directory) {
+    return directory.starts_with('/') ? "" : "use an absolute path, as in /srv/homes";
+}
+
 std::string validate_user(const std::string& name_and_password) {
     return validate_user_name(name_and_password.substr(0, name_and_password.find('%')));
 }

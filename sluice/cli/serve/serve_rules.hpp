@@ -68,6 +68,9 @@ inline constexpr std::size_t referral_targets_max = 16;
 [[nodiscard]] std::string validate_previous_versions_of_share(const std::string& pattern);
 inline constexpr const char* no_previous_versions = "off";
 
+/// For --homes: an absolute path.
+[[nodiscard]] std::string validate_homes(const std::string& directory);
+
 /// For --user. The rule does not contain the value, which may have a password.
 [[nodiscard]] std::string validate_user(const std::string& name_and_password);
 

@@ -100,8 +100,9 @@ std::string problem_of_directory(const share_options& share) {
 
 share_opener::reopened share_opener::open(const serve_options& options) {
     share_roots roots;
+    if (not options.homes.empty()) roots = find_home_roots(options, from_.account_of);
     for (const share_options& share : options.shares) {
-        if (not share.referral.empty()) continue;
+        if (not share.referral.empty() or share.is_home) continue;
         roots.emplace(share.path, find_share_root(share.path));
         if (const std::string snapshots = snapshot_directory_of(options, share); not snapshots.empty())
             roots.emplace(snapshots, find_share_root(snapshots));
@@ -118,6 +119,10 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
         done.shares = std::unexpected(std::move(problem));
         return done;
     }
+    if (const auto opened = open_homes(options, answered); not opened) {
+        done.shares = std::unexpected("homes: " + opened.error());
+        return done;
+    }
     std::vector<served> next;
     for (const share_options& share : options.shares) {
         if (not share.referral.empty()) {
@@ -125,20 +130,12 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
             continue;
         }
         const streams_root streams = streams_root_of(options.shares, share, answered);
-        served one{
-            .share = share,
-            .root = {},
-            .read_only = share.read_only or options.read_only,
-            .offloads = share.offloads or options.offload,
-            .short_names = (share.short_names.empty() ? options.short_names : share.short_names) == "on",
-            .quotas = options.quotas,
-            .files = share.files,
-            .streams_root = streams.path,
-            .volume = {},
-            .pattern = std::string(snapshot_pattern_of(options, share))};
+        served one = wanted(share, options);
+        one.streams_root = streams.path;
         std::shared_ptr<vfs::volume> volume;
         const auto root = answered.find(share.path);
         if (root != answered.end()) one.root = root->second;
+        if (root != answered.end() and share.is_home and not one.root and not find_home(one, done)) continue;
         if (root != answered.end() and streams.unanswered.empty()) {
             auto opened = volume_of(one, answering);
             if (not opened) {
@@ -147,7 +144,8 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
             }
             volume = *std::move(opened);
         } else {
-            volume = keep(one, root != answered.end() ? streams.unanswered : share.path, done);
+            const std::string awaited = share.is_home ? roots_of_homes(options) : share.path;
+            volume = keep(one, root != answered.end() ? streams.unanswered : awaited, done);
             if (volume == nullptr) continue;
         }
         one.volume = volume;
@@ -175,6 +173,19 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
     return done;
 }
 
+// A share with these options, before the calls of its file system.
+share_opener::served share_opener::wanted(const share_options& share, const serve_options& options) {
+    return {.share = share,
+            .root = {},
+            .read_only = share.read_only or options.read_only,
+            .offloads = share.offloads or options.offload,
+            .short_names = (share.short_names.empty() ? options.short_names : share.short_names) == "on",
+            .quotas = options.quotas,
+            .files = share.files,
+            .volume = {},
+            .pattern = std::string(snapshot_pattern_of(options, share))};
+}
+
 // The number of the rules that the share's volume has: as long as they are the same, that of the
 // share of this name.
 std::uint64_t share_opener::number_of_files(const served& one) {
@@ -195,7 +206,7 @@ share_opener::volume_result share_opener::volume_of(const served& wanted, const 
                 }
     if (const std::string why = from_.hardening.why_not(share, wanted.read_only); not why.empty())
         return std::unexpected(why);
-    if (is_image(share.path)) return open_image(share, options);
+    if (not share.is_home and is_image(share.path)) return open_image(share, options);
     return open_directory(wanted);
 }
 
@@ -206,11 +217,45 @@ share_opener::volume_result share_opener::open_image(const share_options& share,
         {.name = share.path, .options = share.image, .is_written = is_written(options, share)});
 }
 
+// Opens the directory of the directories of users, if its file system has answered.
+std::expected<void, std::string> share_opener::open_homes(const serve_options& options,
+                                                          const share_roots& answered) {
+    homes_.reset();
+    const auto is_answered = [&](const share_options& share) {
+        return share.is_home and answered.contains(share.path);
+    };
+    if (std::ranges::none_of(options.shares, is_answered)) return {};
+    auto homes = home_directories::open(options, from_.account_of);
+    if (not homes) return std::unexpected(std::move(homes.error()));
+    if (std::string why = from_.hardening.why_not_read(options.homes); not why.empty())
+        return std::unexpected(std::move(why));
+    homes_ = *std::move(homes);
+    return {};
+}
+
+// No link can be on the way to the directory of a user.
+std::expected<io::path_handle, std::string> share_opener::open_root(const share_options& share) const {
+    if (share.is_home) return homes_->open_home(share.name);
+    auto opened = io::path_handle::open(share.path, io::confinement::beneath);
+    if (not opened) return std::unexpected(about(share.path, opened.error()));
+    return *std::move(opened);
+}
+
+// Finds the directory of a user again, for the reason why it could not be opened before.
+bool share_opener::find_home(served& one, reopened& done) const {
+    const auto opened = homes_->open_home(one.share.name);
+    if (opened) one.root = root_of(*opened);
+    if (not opened) done.without_homes.push_back({.user = one.share.name, .why = opened.error()});
+    return opened.has_value();
+}
+
 share_opener::volume_result share_opener::open_directory(const served& wanted) {
     const share_options& share = wanted.share;
     if (std::string problem = problem_of_directory(share); not problem.empty())
         return std::unexpected(problem);
-    auto opened = vfs::host_volume::open(from_.loop, share.path,
+    auto root = open_root(share);
+    if (not root) return std::unexpected(std::move(root.error()));
+    auto opened = vfs::host_volume::open(from_.loop, *std::move(root),
                                          {.read_only = wanted.read_only,
                                           .short_names = wanted.short_names,
                                           .offers_quotas = wanted.quotas,
@@ -293,7 +338,10 @@ std::shared_ptr<vfs::volume> share_opener::keep(served& one, const std::string& 
     if (not is_complete) done.needed.push_back(awaited);
     share_options reported = one.share;
     reported.path = awaited;
-    (volume != nullptr ? done.kept : done.left_out).push_back(std::move(reported));
+    // One report for the directories of all users.
+    std::vector<share_options>& reports = volume != nullptr ? done.kept : done.left_out;
+    if (not one.share.is_home or std::ranges::find(reports, true, &share_options::is_home) == reports.end())
+        reports.push_back(std::move(reported));
     if (volume == nullptr) return nullptr;
     one.root = now->root;
     one.read_only = now->read_only;

@@ -8,6 +8,7 @@
 
 #include "sluice/cli/fat/image/image_share.hpp"
 #include "sluice/cli/hardening/hardening.hpp"
+#include "sluice/cli/serve/homes/home_directories.hpp"
 #include "sluice/cli/serve/serve_options.hpp"
 #include "sluice/cli/serve/share_domains.hpp"
 #include "sluice/cli/serve/share_journals.hpp"
@@ -26,6 +27,7 @@ struct share_sources {
     share_domains& domains;
     const server_hardening& hardening;
     const share_journals* journals = nullptr;  // of persistent handles; null: none
+    account_lookup account_of{};               // for new directories of users
 };
 
 /// Either all shares, or the reason why one of them cannot be opened.
@@ -46,7 +48,7 @@ using opened_shares = std::expected<std::vector<smb::server::share_configuration
 /// Loop-owned. Allocates: yes.
 class share_opener {
 public:
-    explicit share_opener(const share_sources& from) noexcept : from_(from) {}
+    explicit share_opener(share_sources from) noexcept : from_(std::move(from)) {}
 
     /// A share without previous versions, because the directory of its snapshots cannot be opened.
     struct missing_directory {
@@ -62,6 +64,8 @@ public:
         // The file systems of their snapshots do not answer: `path` is the directory of these.
         std::vector<share_options> without_snapshots{};
         std::vector<missing_directory> missing_snapshots{};
+        // The users whose directories cannot be opened.
+        std::vector<user_without_home> without_homes{};
         std::vector<std::string> needed{};  // the paths of those whose options need an answer
     };
     /// Opens all shares of the options. Blocks: for their file systems.
@@ -102,6 +106,11 @@ private:
     [[nodiscard]] volume_result volume_of(const served& wanted, const serve_options& options);
     [[nodiscard]] volume_result open_image(const share_options& share, const serve_options& options);
     [[nodiscard]] volume_result open_directory(const served& wanted);
+    [[nodiscard]] std::expected<io::path_handle, std::string> open_root(const share_options& share) const;
+    [[nodiscard]] bool find_home(served& one, reopened& done) const;
+    [[nodiscard]] std::expected<void, std::string> open_homes(const serve_options& options,
+                                                              const share_roots& answered);
+    [[nodiscard]] static served wanted(const share_options& share, const serve_options& options);
     using snapshots_result = std::expected<std::shared_ptr<vfs::snapshots>, std::string>;
     [[nodiscard]] snapshots_result snapshots_of(served& one, const serve_options& options,
                                                 const share_roots& answered, reopened& done);
@@ -115,6 +124,7 @@ private:
     share_sources from_;
     std::uint64_t files_numbers_ = 0;
     std::vector<served> now_;  // as the server has them
+    std::optional<home_directories> homes_;
 };
 
 }  // namespace sluice::cli

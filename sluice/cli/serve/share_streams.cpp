@@ -26,7 +26,8 @@ streams_root streams_root_of(std::span<const share_options> shares, const share_
     const fs::path inner = place_of(share.path, answered);
     streams_root outermost;
     for (const share_options& each : shares) {
-        if (not each.referral.empty()) continue;
+        // No user's directory contains that of another, so many of them take linear time.
+        if (not each.referral.empty() or (each.is_home and share.is_home)) continue;
         const fs::path outer = place_of(each.path, answered);
         const bool contains = outer != inner and std::ranges::mismatch(outer, inner).in1 == outer.end();
         if (outer.empty() or not contains) continue;

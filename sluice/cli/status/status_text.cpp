@@ -81,18 +81,29 @@ namespace {
     return table.text();
 }
 
+constexpr std::size_t idle_shares_max = 50;
+
+// Many users may have a share of their own, of which few are in use.
 [[nodiscard]] std::string shares(const json_value& list) {
+    const bool omits_idle = list.elements().size() > idle_shares_max;
+    std::size_t omitted = 0;
     text_table table({{"SHARE"},
                       {"SESSIONS", column_kind::number},
                       {"FILES", column_kind::number},
                       {"SOURCE", column_kind::stretched}});
     for (const json_value& one : list.elements()) {
+        if (omits_idle and one["sessions"].count() == 0 and one["files"].count() == 0) {
+            ++omitted;
+            continue;
+        }
         const std::string note = std::string(one["read_only"].is_true() ? " (read-only)" : "") +
                                  (one["requires_encryption"].is_true() ? " (encrypted)" : "");
         table.add({one["name"].text(), std::to_string(one["sessions"].count()),
                    std::to_string(one["files"].count()), one["source"].text() + note});
     }
-    return table.text();
+    if (omitted == 0) return table.text();
+    return table.text() +
+           fmt::format("{} shares without sessions are not shown; use --json for all\n", omitted);
 }
 
 [[nodiscard]] std::string user_text(const json_value& session) {
