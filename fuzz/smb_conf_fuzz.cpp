@@ -48,6 +48,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         ENSURE(std::ranges::none_of(imported.toml, [](char c) {
             return (static_cast<unsigned char>(c) < 0x20 and c != '\n') or c == 0x7f;
         }));
+        for (char last = '\x80'; last <= '\x9f'; ++last)
+            ENSURE(not imported.toml.contains(std::string("\xc2") + last));
         ENSURE(imported.shares < smb_conf_limits::sections_max);
     }
     return 0;

@@ -1,7 +1,9 @@
 #include "sluice/cli/user_import.hpp"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
@@ -31,6 +33,19 @@ struct file_closer {
     void operator()(std::FILE* file) const noexcept { (void)std::fclose(file); }
 };
 
+// Not by the name /dev/stdin: a socket has none that can be opened, and a file would be opened
+// again, from its beginning and with the rights of this process.
+[[nodiscard]] std::FILE* open_standard_input() noexcept {
+    const int copy = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (copy < 0) return nullptr;
+    std::FILE* const file = ::fdopen(copy, "r");
+    if (file != nullptr) return file;
+    const int why_not = errno;
+    ::close(copy);
+    errno = why_not;
+    return nullptr;
+}
+
 // The content of a file of hashes, overwritten on destruction.
 class secret_content {
 public:
@@ -44,8 +59,8 @@ public:
     void read(const std::string& path) {
         const bool is_standard = path == "-";
         const std::string name = is_standard ? "standard input" : path;
-        const std::unique_ptr<std::FILE, file_closer> file(
-            std::fopen(is_standard ? "/dev/stdin" : path.c_str(), "re"));
+        const std::unique_ptr<std::FILE, file_closer> file(is_standard ? open_standard_input()
+                                                                       : std::fopen(path.c_str(), "re"));
         if (file == nullptr) fail(error::with_path(errno, "open", name).message());
         std::setvbuf(file.get(), nullptr, _IONBF, 0);  // its buffer would keep a copy
         size_ = std::fread(bytes_.get(), 1, file_bytes_max + 1, file.get());

@@ -5,8 +5,10 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -189,10 +191,15 @@ class Show(Case):
         self.write("sluice.toml", f'users-file = "users"\nuser = ["bob", "eve%{SECRET}"]\n[[share]]\npath = "{{dir}}"\n')
         shown = self.sluice("config", "show", "sluice.toml", "--user", f"tim%{SECRET}").stdout
         self.assertNotIn(SECRET, shown)
-        self.assertIn("eve%***", shown)
+        self.assertIn('user = ["tim", "bob", "eve"]', shown)
+        self.assertIn("; the password is not shown\n", shown)
+        users = self.settings("sluice.toml")[0]["user"]
+        self.assertEqual((users["value"], users["hides_password"]), (["bob", "eve"], True))
         self.assertNotIn(SECRET, self.sluice("config", "show", "sluice.toml", "--json").stdout)
         self.write("again.toml", shown)
-        done = self.sluice("config", "check", "again.toml")
+        # A user without a password must be in the users file: no other password is a valid one.
+        done = self.sluice("config", "check", "again.toml", status=1)
+        self.assertIn("eve", done.stderr)
         self.assertNotIn(SECRET, done.stderr + self.sluice("config", "check", "sluice.toml").stderr)
 
     def test_groups_are_valid_in_the_shown_text(self):
@@ -275,6 +282,42 @@ class Import(Case):
         self.assert_is_served("media")
 
 
+    def test_a_group_that_the_host_does_not_have_gives_nobody_write_access(self):
+        self.write("smb.conf", "[media]\npath = {dir}/media\nread only = no\nread list = @no-such-group\n")
+        text, _ = self.imported("smb.conf")
+        self.assertIn('read-only-user = ["@no-such-group"]', text)
+        self.sluice("config", "check", "sluice.toml", status=1)
+        self.assertIn("no-such-group", self.sluice("serve", "--config", "sluice.toml", "--listen", "127.0.0.1:0", status=1).stderr)
+
+    def test_a_remark_of_the_file_hides_no_line(self):
+        self.write("smb.conf", "[media]\npath = {dir}/media\n; users of C:\\\nvalid users = alice\n")
+        self.assertIn('user = ["alice"]', self.imported("smb.conf")[0])
+        self.assert_is_served("media")
+
+    def test_a_result_that_cannot_be_written_completely_leaves_no_file(self):
+        self.write("smb.conf", "[media]\npath = {dir}/media\ncomment = " + "x" * 2000 + "\n")
+        before = sorted(self.directory.iterdir())
+        done = subprocess.run([PROGRAM, "config", "import", "smb.conf", "--output", "new.toml"], cwd=self.directory,
+                              env=self.environment, capture_output=True, text=True, timeout=60, restore_signals=False,
+                              preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN),
+                                                  resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("new.toml: write: File too large", done.stderr)
+        self.assertEqual(sorted(self.directory.iterdir()), before)
+
+    def test_the_result_never_replaces_a_file(self):
+        self.write("smb.conf", "[media]\npath = {dir}/media\n")
+        (self.directory / "new.toml").symlink_to("nowhere")
+        self.sluice("config", "import", "smb.conf", "--output", "new.toml", status=1)
+        self.assertFalse((self.directory / "nowhere").exists())
+        (self.directory / "new.toml").unlink()
+        previous = os.umask(0o027)
+        self.addCleanup(os.umask, previous)
+        self.sluice("config", "import", "smb.conf", "--output", "new.toml")
+        self.assertEqual((self.directory / "new.toml").stat().st_mode & 0o777, 0o640)
+        self.assertEqual(sorted(each.name for each in self.directory.glob("new*")), ["new.toml"])
+
+
 class UserImport(Case):
     LINES = (f"alice:1000:{'X' * 32}:{HASH}:[U          ]:LCT-60000000:\n"
              f"pc$:1001:{'X' * 32}:{HASH}:[W          ]:LCT-60000000:\n"
@@ -302,6 +345,22 @@ class UserImport(Case):
         self.assertIn("replaced alice\n", self.import_lines("--replace"))
         self.assertIn(HASH.lower(), (self.directory / "users").read_text())
 
+    def test_standard_input_may_be_a_socket_and_begins_where_it_is(self):
+        ours, theirs = socket.socketpair()
+        ours.sendall(self.LINES.encode())
+        ours.close()
+        with theirs:
+            done = subprocess.run([PROGRAM, "user", "--users-file", "users", "import", "-"], cwd=self.directory,
+                                  env=self.environment, stdin=theirs, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("added alice\n", done.stdout)
+        path = self.write("smbpasswd", self.LINES)
+        with path.open("rb") as file:
+            os.lseek(file.fileno(), len(self.LINES), os.SEEK_SET)
+            done = subprocess.run([PROGRAM, "user", "--users-file", "users", "import", "-"], cwd=self.directory,
+                                  env=self.environment, stdin=file, capture_output=True, text=True, timeout=60)
+        self.assertIn("no users in the form of smbpasswd", done.stderr)
+
     def test_a_dry_run_changes_nothing(self):
         self.assertIn("nothing changed; 1 added", self.import_lines("--dry-run"))
         self.assertFalse((self.directory / "users").exists())
@@ -324,11 +383,25 @@ class Reload(Case):
                          'msg="share changed" share="a" settings="read-only: not set -> true"',
                          'msg="setting changed" setting="read-only-user" before="not set" after="[',
                          'msg="a changed setting has no effect before a restart" setting="name" before="not set"',
-                         "1 share added, 1 share removed, 1 share changed, 1 setting changed; restart needed for name"):
+                         "1 share added, 1 share removed, 1 share changed, 2 settings changed; restart needed for name"):
                 self.assertIn(line, log)
             self.assertNotIn(SECRET, log)
             self.await_reload(process, 3)
             self.assertIn('changes="restart needed for name"', self.log())
+
+    def test_another_password_is_a_change_that_does_not_show_it(self):
+        self.add_user("bob")
+        text = 'users-file = "users"\nlisten = ["127.0.0.1:0"]\nuser = ["bob", "eve%{0}"]\n[[share]]\npath = "{{dir}}"\n'
+        self.write("sluice.toml", text.format(SECRET))
+        with self.server("--config", "sluice.toml") as (process, _):
+            self.await_reload(process, 1)
+            self.assertIn('changes="none"', self.log())
+            self.write("sluice.toml", text.format(SECRET + "2"))
+            self.await_reload(process, 2)
+            self.assertIn('msg="setting changed" setting="user"', self.log())
+            self.assertIn('with another password"', self.log())
+            self.assertIn('changes="1 setting changed"', self.log())
+            self.assertNotIn(SECRET, self.log())
 
     def test_groups_hosts_and_the_rules_for_files_are_reloaded(self):
         self.add_user("bob")

@@ -47,9 +47,22 @@ constexpr std::array<std::string_view, 3> own_settings{"name", "allowed-host", "
     return origin == setting_origin::file ? effective_origin::file : effective_origin::command_line;
 }
 
+// Removes "%***" from the names of users: it would be a valid password.
+void remove_passwords(effective_setting& from) {
+    auto* const users = std::get_if<std::vector<std::string>>(&from.value);
+    if (from.key != "user" or users == nullptr) return;
+    for (std::string& each : *users) {
+        const std::size_t percent = each.find('%');
+        if (percent == std::string::npos) continue;
+        each.resize(percent);
+        from.hides_password = true;
+    }
+}
+
 [[nodiscard]] effective_setting effective(const setting_record& record, const help_page& page) {
     effective_setting setting{
         .key = record.key, .value = record.value, .origin = origin_of(record.origin), .line = record.line};
+    remove_passwords(setting);
     if (record.origin != setting_origin::unset) return setting;
     setting.default_text = default_of(record.key, page);
     if (setting.default_text.empty() and record.kind == setting_kind::boolean)
@@ -95,11 +108,8 @@ void inherit(effective_setting& own, setting_kind kind, const setting_record* ge
     const bool is_off = is != nullptr and not * is;
     if (own.origin != effective_origin::standard and not is_off) return;
     own.value = general->value;
-    // A password is part of the server's setting only.
-    auto* const users = std::get_if<std::vector<std::string>>(&own.value);
-    if (own.key == "user" and users != nullptr)
-        for (std::string& each : *users)
-            each = each.substr(0, each.find('%'));
+    remove_passwords(own);
+    own.hides_password = false;  // it is part of the server's setting only
     own.default_text.clear();
     own.line = general->line;
     own.origin = effective_origin::inherited;
@@ -146,7 +156,9 @@ effective_configuration effective_settings(const serve_options& options, const h
     return all;
 }
 
-std::string origin_text(const effective_setting& setting, const std::string& file) {
+namespace {
+
+[[nodiscard]] std::string place_text(const effective_setting& setting, const std::string& file) {
     const std::string place = fmt::format("{}:{}", file, setting.line);
     switch (setting.origin) {
         case effective_origin::standard:
@@ -162,6 +174,12 @@ std::string origin_text(const effective_setting& setting, const std::string& fil
     }
     ENSURE(false, "every origin has a text");
     return "";
+}
+
+}  // namespace
+
+std::string origin_text(const effective_setting& setting, const std::string& file) {
+    return place_text(setting, file) + (setting.hides_password ? "; the password is not shown" : "");
 }
 
 }  // namespace sluice::cli

@@ -20,6 +20,7 @@ struct effective_setting {
     effective_origin origin = effective_origin::standard;
     unsigned line = 0;            // in the file, also if it is inherited; 0: none
     std::string source{};         // the name of an environment variable
+    bool hides_password = false;  // which the server has for a user of this list
     bool adds_to_server = false;  // a list that continues that of the server, which it contains
 };
 

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <expected>
 #include <string>
 #include <string_view>
@@ -56,17 +57,45 @@ private:
     return text;
 }
 
-void write_new(const std::string& path, std::string_view text) {
-    const descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644));
-    if (file.get() < 0 and errno == EEXIST)
-        fail(path + ": the file exists; remove it, or choose another name for --output");
-    if (file.get() < 0) fail(error::with_path(errno, "create", path).message());
+// Returns 0, or the reason why not all was written.
+[[nodiscard]] int write_all(int file, std::string_view text) {
     while (not text.empty()) {
-        const ssize_t put = ::write(file.get(), text.data(), text.size());
-        if (put < 0 and errno != EINTR) fail(error::with_path(errno, "write", path).message());
+        const ssize_t put = ::write(file, text.data(), text.size());
+        if (put < 0 and errno != EINTR) return errno;
         text.remove_prefix(put > 0 ? static_cast<std::size_t>(put) : 0);
     }
-    if (::fsync(file.get()) != 0) fail(error::with_path(errno, "write", path).message());
+    return 0;
+}
+
+// Gives a complete file its name, which no other file has. Returns 0 or the reason why not.
+[[nodiscard]] int publish(const std::string& from, const std::string& to) {
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+    if (errno != EINVAL and errno != ENOSYS) return errno;  // the file system cannot do it
+    if (::link(from.c_str(), to.c_str()) != 0) return errno;
+    ::unlink(from.c_str());
+    return 0;
+}
+
+// A file with this name is always complete.
+void write_new(const std::string& path, std::string_view text) {
+    const auto refuse = [&](int code, const char* operation) {
+        if (code == EEXIST) fail(path + ": the file exists; remove it, or choose another name for --output");
+        fail(error::with_path(code, operation, path).message());
+    };
+    struct stat unused{};
+    if (::lstat(path.c_str(), &unused) == 0) refuse(EEXIST, "create");
+    std::string temporary = path + ".XXXXXX";
+    const descriptor file(::mkostemp(temporary.data(), O_CLOEXEC));
+    if (file.get() < 0) refuse(errno, "create");
+    const auto discard = [&](int code, const char* operation) {
+        ::unlink(temporary.c_str());
+        refuse(code, operation);
+    };
+    if (const int why_not = write_all(file.get(), text); why_not != 0) discard(why_not, "write");
+    const mode_t mask = ::umask(0);
+    ::umask(mask);
+    if (::fchmod(file.get(), 0644 & ~mask) != 0 or ::fsync(file.get()) != 0) discard(errno, "write");
+    if (const int why_not = publish(temporary, path); why_not != 0) discard(why_not, "create");
 }
 
 void report(const smb_imported& imported, const std::string& file) {

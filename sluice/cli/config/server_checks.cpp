@@ -81,6 +81,10 @@ void check_combinations(const serve_options& options, findings& to) {
     if (options.guest and options.encrypt)
         to.add_warning(line_of(table, "guest"),
                        "anonymous users cannot encrypt, so encrypt rejects them; remove guest or encrypt");
+    if (options.guest and options.impersonate)
+        to.add_warning(line_of(table, "guest"),
+                       "impersonate rejects anonymous users, who have no account of the host; remove guest "
+                       "or impersonate");
     if (options.impersonate and ::geteuid() != 0)
         to.add_warning(line_of(table, "impersonate"), "impersonate requires that root runs the server");
     if (options.no_signing and options.encrypt)

@@ -65,6 +65,7 @@ void write_settings(json_writer& json, const effective_table& table) {
         json.member("origin", origin_name(each.origin));
         if (not each.default_text.empty()) json.member("default", each.default_text);
         if (each.line != 0) json.member("line", each.line);
+        if (each.hides_password) json.member("hides_password", true);
         if (not each.source.empty()) json.member("source", each.source);
         json.end_object();
     }

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <ranges>
 #include <utility>
 
+#include "sluice/base/case_fold.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
 namespace sluice::cli {
@@ -40,10 +42,25 @@ using namespace smb_conf_limits;
     return text;
 }
 
+// Names of [global], which ignore white space; those of other sections do not.
+[[nodiscard]] bool is_global(std::string_view section) {
+    const std::string name = compact(section);
+    return name == "global" or name == "globals";
+}
+
+// Returns the value as Samba reads it: one character for each run of white space.
+[[nodiscard]] std::string collapsed(std::string_view value) {
+    std::string text;
+    for (const char c : value)
+        if (not is_space(c) or (not text.empty() and not is_space(text.back()))) text += c;
+    return text;
+}
+
+// Returns the name of a section. A blank at its beginning or end is a part of it.
 [[nodiscard]] std::string with_single_spaces(std::string_view name) {
     std::string text;
-    for (const char c : trimmed(name))
-        if (not is_space(c) or (not text.empty() and text.back() != ' ')) text += is_space(c) ? ' ' : c;
+    for (const char c : name)
+        if (not is_space(c) or text.empty() or text.back() != ' ') text += is_space(c) ? ' ' : c;
     return text;
 }
 
@@ -79,6 +96,8 @@ constexpr std::array synonyms{
     synonym{"default", "defaultservice"},
     synonym{"autoservices", "preload"},
     synonym{"casesignames", "casesensitive"},
+    synonym{"root", "rootdirectory"},
+    synonym{"rootdir", "rootdirectory"},
 };
 
 // Reads one configuration. The include in progress is `open_files_`, so that a cycle is found.
@@ -86,11 +105,13 @@ class reader {
 public:
     explicit reader(const smb_conf_source& source) : source_(source) {
         result_.sections.push_back({.name = "global"});
-        section_numbers_.emplace("global", 0);
     }
 
     void read(const std::string& path, std::string_view content) {
-        if (content.size() > file_bytes_max) return refuse({path, 0}, "larger than 1 MiB; split it");
+        if (content.size() > file_bytes_max) {
+            lack_restriction_of_all();
+            return refuse({path, 0}, "larger than 1 MiB; split it");
+        }
         open_files_.push_back(path);
         ++files_;
         unsigned number = 0;
@@ -110,33 +131,53 @@ public:
     [[nodiscard]] smb_conf take() { return std::move(result_); }
 
 private:
-    // Removes a line with its continuations from `content`, and returns as much as `fits`.
+    // Returns the continuation of a line with one of its blanks at most.
+    [[nodiscard]] static std::string_view joined(std::string_view part, std::string_view line) noexcept {
+        const std::string_view text = trimmed(part);
+        const bool has_blank = text.size() != part.size() and not part.empty() and is_space(part.front());
+        if (text.empty()) return {};
+        const auto begin = static_cast<std::size_t>(text.data() - part.data());
+        const bool keeps_blank = has_blank and (line.empty() or not is_space(line.back()));
+        return part.substr(keeps_blank ? begin - 1 : begin);
+    }
+
+    // Removes a line with its continuations from `content`, and returns as much as `fits`. A remark
+    // has none. White space may follow the backslash.
     [[nodiscard]] static std::string next_line(std::string_view& content, unsigned& number, bool& fits) {
         std::string whole;
-        for (bool continues = true; continues and not content.empty();) {
+        bool is_first = true;
+        for (bool continues = true; continues and not content.empty(); is_first = false) {
             const std::size_t end = content.find('\n');
             std::string_view part = content.substr(0, end);
             content.remove_prefix(end == std::string_view::npos ? content.size() : end + 1);
             ++number;
             if (part.ends_with('\r')) part.remove_suffix(1);
-            continues = part.ends_with('\\');
-            if (continues) part.remove_suffix(1);
-            if (not whole.empty()) part = trimmed(part);
+            const std::string_view text = trimmed(part);
+            const bool is_remark = is_first and (text.starts_with(';') or text.starts_with('#'));
+            continues = text.ends_with('\\') and not is_remark;
+            if (continues) part = part.substr(0, part.rfind('\\'));
+            if (not is_first) part = joined(part, whole);
             fits = fits and part.size() <= line_bytes_max - whole.size();
             whole += part.substr(0, line_bytes_max - whole.size());
         }
         return whole;
     }
 
-    // A section without a line that restricts access would be open to more users.
+    // A share without a line that restricts access would be open to more users. A line that begins
+    // a section, or a file that may have such lines, can concern every share.
+    void lack_restriction() {
+        if (current_) result_.sections[*current_].lacks_restriction = true;
+    }
+    void lack_restriction_of_all() { result_.sections.front().lacks_restriction = true; }
+
     void refuse_line(std::string_view line, smb_place place, std::string text) {
         const std::string name = canonical_smb_name(line.substr(0, line.find('='))).name;
-        constexpr std::array<std::string_view, 9> restrictions{"validusers", "invalidusers", "readlist",
-                                                               "writelist",  "readonly",     "hostsallow",
-                                                               "hostsdeny",  "path",         "available"};
-        if (current_ and std::ranges::find(restrictions, name) != restrictions.end())
-            result_.sections[*current_].lacks_restriction = true;
-        if (trimmed(line).starts_with('[')) current_.reset();
+        constexpr std::array<std::string_view, 3> harmless{"comment", "serverstring", "volume"};
+        if (std::ranges::find(harmless, name) == harmless.end()) lack_restriction();
+        if (trimmed(line).starts_with('[')) {
+            lack_restriction_of_all();
+            current_.reset();
+        }
         refuse(std::move(place), std::move(text));
     }
 
@@ -161,10 +202,17 @@ private:
     void begin_section(std::string_view line, smb_place place) {
         const std::size_t end = line.find(']');
         std::string name = end == std::string_view::npos ? "" : with_single_spaces(line.substr(1, end - 1));
+        leave_section();
         current_.reset();
-        if (name.empty())
+        if (trimmed(name).empty()) {
+            lack_restriction_of_all();
             return refuse(std::move(place), "a section with an invalid name is ignored; write it as [NAME]");
-        if (const auto known = section_numbers_.find(compact(name)); known != section_numbers_.end()) {
+        }
+        if (is_global(name)) {
+            current_ = 0;
+            return;
+        }
+        if (const auto known = section_numbers_.find(fold(name)); known != section_numbers_.end()) {
             current_ = known->second;
             return;
         }
@@ -172,74 +220,106 @@ private:
             return refuse(std::move(place),
                           fmt::format("more than {} sections; the rest is ignored", sections_max));
         current_ = result_.sections.size();
-        section_numbers_.emplace(compact(name), *current_);
-        result_.sections.push_back({.name = std::move(name), .place = std::move(place)});
+        section_numbers_.emplace(fold(name), *current_);
+        result_.sections.push_back(
+            {.name = std::string(trimmed(name)), .place = std::move(place), .order = next_order_++});
+    }
+
+    // A share that has no path when the next section begins stays unavailable, also if it gets one
+    // when it comes again.
+    void leave_section() {
+        if (not current_ or *current_ == 0) return;
+        const smb_section& section = result_.sections[*current_];
+        const auto has = [&](std::string_view name) {
+            const smb_parameter* const own = section.find(name);
+            const smb_parameter* const given =
+                own != nullptr ? own : result_.sections[0].find_before(name, section.order);
+            return given != nullptr and not given->value.empty();
+        };
+        if (has("path") or has("msdfsproxy")) return;
+        smb_place place = section.place;
+        add({.name = "available", .value = "no", .place = std::move(place), .shown = "available"});
     }
 
     void set(std::string_view shown, std::string_view value, smb_place place) {
         if (not current_) return;  // the section is ignored
         smb_name name = canonical_smb_name(shown);
-        if (name.name == "include") return include(std::string(value), std::move(place));
+        if (name.name == "include") return include(collapsed(value), std::move(place));
         if (name.name == "copy") return copy(value, place);
-        std::string text(value);
+        std::string text = collapsed(value);
         if (name.is_opposite) {
             const auto is = smb_boolean(value);
             if (not is)
-                return refuse(std::move(place),
-                              fmt::format("invalid value '{}' for {}: {}", value, shown, is.error()));
+                return refuse_line(shown, std::move(place),
+                                   fmt::format("invalid value '{}' for {}: {}", value, shown, is.error()));
             text = *is ? "no" : "yes";
         }
         add({.name = std::move(name.name),
              .value = std::move(text),
              .place = std::move(place),
-             .shown = with_single_spaces(shown)});
+             .shown = with_single_spaces(trimmed(shown))});
     }
 
     void add(smb_parameter parameter) {
         std::vector<smb_parameter>& own = result_.sections[*current_].parameters;
         const auto known = parameter_numbers_.find({*current_, parameter.name});
-        if (known != parameter_numbers_.end()) {
+        const bool is_new = known == parameter_numbers_.end();
+        parameter.order = next_order_++;
+        // A section keeps the values that [global] had when it began.
+        const bool is_kept = not is_new and * current_ == 0 and result_.sections.size() > 1;
+        if ((is_new or is_kept) and parameter_numbers_.size() + earlier_values_ == parameters_max)
+            return refuse_line(std::string(parameter.name), std::move(parameter.place),
+                               fmt::format("more than {} parameters; the rest is ignored", parameters_max));
+        if (is_kept) {
+            ++earlier_values_;
+            result_.sections[0].earlier[parameter.name].push_back(std::move(own[known->second]));
+        }
+        if (not is_new) {
             own[known->second] = std::move(parameter);
             return;
         }
-        if (parameter_numbers_.size() == parameters_max)
-            return refuse_line(std::string(parameter.name), std::move(parameter.place),
-                               fmt::format("more than {} parameters; the rest is ignored", parameters_max));
         parameter_numbers_.emplace(std::pair(*current_, parameter.name), own.size());
         own.push_back(std::move(parameter));
     }
 
     void include(const std::string& path, smb_place place) {
+        const auto refuse_file = [&](std::string text) {
+            lack_restriction_of_all();
+            refuse(std::move(place), std::move(text));
+        };
         if (compact(path) == "registry")
-            return refuse(std::move(place),
-                          "the registry is not read; run 'testparm -s' and import its output");
+            return refuse_file("the registry is not read; run 'testparm -s' and import its output");
         if (path.contains('%'))
-            return refuse(std::move(place), fmt::format("'{}' depends on the client; it is not read", path));
+            return refuse_file(fmt::format("'{}' depends on the client; it is not read", path));
         if (std::ranges::find(open_files_, path) != open_files_.end())
-            return refuse(std::move(place), fmt::format("'{}' includes itself; it is not read again", path));
+            return refuse_file(fmt::format("'{}' includes itself; it is not read again", path));
         if (open_files_.size() == include_depth_max or files_ == files_max)
-            return refuse(std::move(place),
-                          fmt::format("more than {} nested or {} included files; '{}' is not read",
-                                      include_depth_max, files_max, path));
+            return refuse_file(fmt::format("more than {} nested or {} included files; '{}' is not read",
+                                           include_depth_max, files_max, path));
         const auto content = source_(path);
-        if (not content)
-            return refuse(std::move(place), fmt::format("a file is not included: {}", content.error()));
+        if (not content) return refuse_file(fmt::format("a file is not included: {}", content.error()));
         read(path, *content);
     }
 
-    // The copied section comes before this one.
-    void copy(std::string_view name, const smb_place& place) {
-        const auto from = section_numbers_.find(compact(name));
-        if (copies_ == sections_max)
-            return refuse(place, fmt::format("more than {} copies; the rest is ignored", sections_max));
-        if (from != section_numbers_.end() and from->second != *current_) {
-            ++copies_;
-            const std::vector<smb_parameter> copied = result_.sections[from->second].parameters;
-            for (const smb_parameter& each : copied)
-                if (not parameter_numbers_.contains({*current_, each.name})) add(each);
-            return;
-        }
-        refuse(place, fmt::format("copy: no section '{}' before this one", name));
+    // The copied section comes before this one. The section has its parameters, and the defaults
+    // that it has from [global], except those that it sets itself.
+    void copy(std::string_view name, smb_place place) {
+        const auto from = section_numbers_.find(fold(with_single_spaces(trimmed(name))));
+        smb_section& to = result_.sections[*current_];
+        const auto refuse_copy = [&](std::string text) {
+            lack_restriction();
+            refuse(std::move(place), std::move(text));
+        };
+        if (from == section_numbers_.end() or from->second == *current_ or *current_ == 0)
+            return refuse_copy(fmt::format("copy: no section '{}' before this one", name));
+        if (to.is_copy) return refuse_copy("a section can copy one other only; combine them");
+        const smb_section& source = result_.sections[from->second];
+        to.is_copy = true;
+        to.order = source.order;
+        to.lacks_restriction = to.lacks_restriction or source.lacks_restriction;
+        const std::vector<smb_parameter> copied = source.parameters;
+        for (const smb_parameter& each : copied)
+            if (not parameter_numbers_.contains({*current_, each.name})) add(each);
     }
 
     void refuse(smb_place place, std::string text) {
@@ -252,8 +332,9 @@ private:
     std::optional<std::size_t> current_ = 0;  // none: a section that is ignored
     std::vector<std::string> open_files_;
     std::size_t files_ = 0;
-    std::size_t copies_ = 0;
-    // By compact name.
+    std::size_t next_order_ = 1;
+    std::size_t earlier_values_ = 0;
+    // By folded name, without [global].
     std::map<std::string, std::size_t> section_numbers_;
     // By section and name: the place in the section.
     std::map<std::pair<std::size_t, std::string>, std::size_t> parameter_numbers_;
@@ -264,6 +345,16 @@ private:
 const smb_parameter* smb_section::find(std::string_view wanted) const noexcept {
     const auto found = std::ranges::find(parameters, wanted, &smb_parameter::name);
     return found == parameters.end() ? nullptr : &*found;
+}
+
+const smb_parameter* smb_section::find_before(std::string_view wanted, std::size_t when) const noexcept {
+    const smb_parameter* const last = find(wanted);
+    if (last == nullptr or last->order < when) return last;
+    const auto replaced = earlier.find(wanted);
+    if (replaced == earlier.end()) return nullptr;
+    const std::vector<smb_parameter>& all = replaced->second;
+    const auto next = std::ranges::lower_bound(all, when, {}, &smb_parameter::order);
+    return next == all.begin() ? nullptr : &*std::prev(next);
 }
 
 smb_conf parse_smb_conf(const std::string& path, std::string_view content, const smb_conf_source& source) {
@@ -277,6 +368,10 @@ smb_name canonical_smb_name(std::string_view shown) {
     for (const synonym& each : synonyms)
         if (each.from == name) return {.name = std::string(each.to), .is_opposite = each.is_opposite};
     return {.name = name};
+}
+
+std::string smb_word(std::string_view value) {
+    return compact(value);
 }
 
 std::expected<bool, std::string> smb_boolean(std::string_view value) {

@@ -2,6 +2,7 @@
 
 #include <expected>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,7 +36,8 @@ struct smb_parameter {
     std::string name;   ///< in the form of canonical_smb_name()
     std::string value;  ///< without white space around it
     smb_place place{};
-    std::string shown;  ///< the name as in the file
+    std::string shown;      ///< the name as in the file
+    std::size_t order = 0;  ///< of all parameters and sections
 };
 
 /// A section. The last parameter of a name is in effect.
@@ -44,9 +46,16 @@ struct smb_section {
     smb_place place{};
     std::vector<smb_parameter> parameters{};
     bool lacks_restriction = false;  ///< a line that may restrict access could not be read
+    std::size_t order = 0;           ///< it has the defaults that [global] had then
+    bool is_copy = false;            ///< it has copied another section
+    /// Of [global]: the values that later ones replaced after the first section, in their order.
+    std::map<std::string, std::vector<smb_parameter>, std::less<>> earlier{};
 
     /// Returns null if the section does not have it.
     [[nodiscard]] const smb_parameter* find(std::string_view name) const noexcept;
+    /// Returns the value that [global] had when the section with this order began; null if it had
+    /// none.
+    [[nodiscard]] const smb_parameter* find_before(std::string_view name, std::size_t when) const noexcept;
 };
 
 /// An error in the file, or a part of it that cannot be read.
@@ -77,6 +86,9 @@ struct smb_name {
 
 /// Returns the form of a name that the importer knows: "readonly" and true for "Write OK".
 [[nodiscard]] smb_name canonical_smb_name(std::string_view shown);
+
+/// Returns the form of a word that has several spellings: "memberserver" for "Member Server".
+[[nodiscard]] std::string smb_word(std::string_view value);
 
 /// Returns the value of a boolean parameter: yes, true, on and 1, or no, false, off and 0.
 [[nodiscard]] std::expected<bool, std::string> smb_boolean(std::string_view value);

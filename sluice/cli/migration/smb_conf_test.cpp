@@ -53,6 +53,61 @@ TEST(smb_conf, a_backslash_continues_a_line_and_remarks_are_skipped) {
     EXPECT_EQ(read.sections[1].find("path")->place.line, 7U);
 }
 
+// As testparm(1) of Samba prints these files.
+TEST(smb_conf, a_remark_ends_with_its_line_also_after_a_backslash) {
+    for (const char* const remark : {"; users \\", "# users \\", "  ; users \\ "}) {
+        const auto read = parse(std::string("[a]\n") + remark + "\nvalid users = alice\n");
+        EXPECT_EQ(value_of(read, 1, "validusers"), "alice") << remark;
+    }
+    EXPECT_EQ(value_of(parse("[a]\ncomment = x \\\n# y\\\nz\n"), 1, "comment"), "x # yz");
+}
+
+TEST(smb_conf, white_space_may_follow_the_backslash_that_continues_a_line) {
+    EXPECT_EQ(value_of(parse("[a]\nvalid users = alice \\  \n bob\n"), 1, "validusers"), "alice bob");
+    EXPECT_EQ(value_of(parse("[a]\r\nvalid users = alice\\ \t\r\n bob\r\n"), 1, "validusers"), "alice bob");
+    EXPECT_EQ(value_of(parse("[a]\nvalid \\\nusers = alice\n"), 1, "validusers"), "alice");
+}
+
+TEST(smb_conf, a_blank_at_an_end_of_a_name_makes_another_section) {
+    const auto read = parse("[a ]\npath = /a\n[a]\n[ a]\n[b  c]\n[B c]\n");
+    EXPECT_THAT(read.sections, SizeIs(5));
+    EXPECT_EQ(read.sections[1].name, "a");
+}
+
+TEST(smb_conf, a_section_without_a_path_stays_unavailable) {
+    EXPECT_EQ(value_of(parse("[a]\n[b]\n[a]\npath = /a\n"), 1, "available"), "no");
+    EXPECT_EQ(value_of(parse("[a]\n[global]\n[a]\npath = /a\n"), 1, "available"), "no");
+    EXPECT_EQ(value_of(parse("[a]\n[a]\npath = /a\navailable = yes\n"), 1, "available"), "yes");
+    EXPECT_EQ(value_of(parse("[a]\n[c]\ncopy = a\npath = /c\n"), 2, "available"), "no");
+    EXPECT_EQ(value_of(parse("path = /g\n[a]\n[b]\n"), 1, "available"), "(none)");
+    EXPECT_EQ(value_of(parse("[a]\npath = /a\n[b]\n"), 1, "available"), "(none)");
+}
+
+TEST(smb_conf, white_space_of_a_value_is_one_character) {
+    EXPECT_EQ(value_of(parse("[a]\npath =  /a  b\t\tc \n"), 1, "path"), "/a b\tc");
+}
+
+TEST(smb_conf, globals_is_a_name_of_global_and_other_names_keep_their_white_space) {
+    EXPECT_EQ(value_of(parse("[a]\n[ Glob ALS ]\nread only = no\n"), 0, "readonly"), "no");
+    EXPECT_THAT(parse("[a b]\n[ab]\n").sections, SizeIs(3));
+    EXPECT_THAT(parse("[\u00c4]\n[\u00e4]\n").sections, SizeIs(2));
+}
+
+TEST(smb_conf, a_section_has_the_defaults_that_global_had_when_it_began) {
+    const auto read =
+        parse("[a]\n[global]\nvalid users = alice\n[b]\n[global]\nvalid users = bob\n[c]\ncopy = b\n[d]\n");
+    ASSERT_THAT(read.sections, SizeIs(5));
+    const auto users_of = [&](std::size_t section) {
+        const smb_parameter* const found =
+            read.sections[0].find_before("validusers", read.sections[section].order);
+        return found == nullptr ? "(none)" : found->value;
+    };
+    EXPECT_EQ(users_of(1), "(none)");
+    EXPECT_EQ(users_of(2), "alice");
+    EXPECT_EQ(users_of(3), "alice");  // with the defaults of the copied section
+    EXPECT_EQ(users_of(4), "bob");
+}
+
 TEST(smb_conf, a_section_that_comes_again_continues_and_the_last_value_is_in_effect) {
     const auto read = parse("[a]\npath = /one\n[b]\n[A]\npath = /two\n");
     ASSERT_THAT(read.sections, SizeIs(3));
@@ -108,7 +163,34 @@ TEST(smb_conf, a_restriction_that_cannot_be_read_is_recorded) {
     EXPECT_TRUE(parse("[a]\nvalid users = " + users + "\n").sections[1].lacks_restriction);
     EXPECT_TRUE(parse("[a]\nvalid users = \xff\n").sections[1].lacks_restriction);
     EXPECT_TRUE(parse("[a]\nwriteable = a\x01\n").sections[1].lacks_restriction);
+    EXPECT_TRUE(parse("[a]\nwriteable = maybe\n").sections[1].lacks_restriction);
+    EXPECT_TRUE(parse("[a]\nhide unreadable = \xff\n").sections[1].lacks_restriction);
     EXPECT_FALSE(parse("[a]\ncomment = \xff\n").sections[1].lacks_restriction);
+}
+
+// The file may begin any section, again.
+TEST(smb_conf, without_an_included_file_all_shares_may_lack_a_restriction) {
+    const std::string large(smb_conf_limits::file_bytes_max + 1, ' ');
+    for (const char* const path : {"missing", "smb.conf.%m", "smb.conf", "registry", "large"}) {
+        const auto read = parse("[a]\ninclude = " + std::string(path) + "\n[b]\n", {{"large", large}});
+        EXPECT_TRUE(read.sections[0].lacks_restriction) << path;
+        EXPECT_THAT(read.problems, SizeIs(1)) << path;
+    }
+    EXPECT_FALSE(parse("[a]\ninclude = x\n", {{"x", ""}}).sections[0].lacks_restriction);
+    EXPECT_TRUE(parse("[a]\n[\nvalid users = bob\n").sections[0].lacks_restriction);
+    EXPECT_TRUE(parse("[a]\n[ a\x01]\nvalid users = bob\n").sections[0].lacks_restriction);
+}
+
+TEST(smb_conf, a_section_that_cannot_copy_another_or_copies_one_without_a_restriction_lacks_it) {
+    EXPECT_TRUE(parse("[a]\ncopy = b\n").sections[1].lacks_restriction);
+    EXPECT_TRUE(parse("[a]\ncopy = global\n").sections[1].lacks_restriction);
+    EXPECT_TRUE(parse("copy = a\n[a]\n").sections[0].lacks_restriction);
+    const auto copied = parse("[a]\nvalid users = \xff\n[b]\ncopy = a\n[c]\n");
+    EXPECT_TRUE(copied.sections[2].lacks_restriction);
+    EXPECT_FALSE(copied.sections[3].lacks_restriction);
+    // Samba's second copy replaces the values of the first.
+    EXPECT_TRUE(
+        parse("[a]\n[b]\nvalid users = bob\n[c]\ncopy = a\ncopy = b\n").sections[3].lacks_restriction);
 }
 
 TEST(smb_conf, lists_have_several_separators_and_quotes) {

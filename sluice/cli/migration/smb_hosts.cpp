@@ -1,6 +1,8 @@
 #include "sluice/cli/migration/smb_hosts.hpp"
 
+#include <arpa/inet.h>
 #include <fmt/core.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <bit>
@@ -64,6 +66,7 @@ struct host_list {
     std::vector<std::string> excepted{};
     std::size_t unknown_hosts = 0;
     std::size_t unknown_excepted = 0;
+    std::size_t nested = 0;  // uses of EXCEPT after the first
     bool is_all = false;
     bool is_given = false;
 };
@@ -74,14 +77,20 @@ struct host_list {
     for (const std::string& each : smb_list(value)) {
         list.is_given = true;
         std::string host = smb_host(each);
-        if (equal_ignoring_case(std::string_view(each), std::string_view("except")))
+        if (equal_ignoring_case(std::string_view(each), std::string_view("except"))) {
+            // A second one makes exceptions from the first, which the lists of sluice cannot.
+            list.nested += is_after_except ? 1 : 0;
             is_after_except = true;
-        else if (not host.empty())
+        } else if (list.nested != 0) {
+            continue;
+        } else if (not host.empty()) {
             (is_after_except ? list.excepted : list.hosts).push_back(std::move(host));
-        else if (not is_after_except and equal_ignoring_case(std::string_view(each), std::string_view("all")))
+        } else if (not is_after_except and
+                   equal_ignoring_case(std::string_view(each), std::string_view("all"))) {
             list.is_all = true;
-        else
+        } else {
             ++(is_after_except ? list.unknown_excepted : list.unknown_hosts);
+        }
     }
     return list;
 }
@@ -120,6 +129,25 @@ std::string smb_host(std::string_view text) {
     return host.ends_with('.') ? fmt::format("{}/{}", dotted(bytes, 32), 8 * bytes.size()) : "";
 }
 
+bool smb_host_is_network(std::string_view text) {
+    const std::size_t slash = text.find('/');
+    const std::string_view host = text.substr(0, slash);
+    const auto prefix = slash == std::string_view::npos ? std::nullopt : prefix_of(text.substr(slash + 1));
+    if (host.contains(':')) {
+        in6_addr bytes{};
+        if (not prefix or *prefix >= 128 or ::inet_pton(AF_INET6, std::string(host).c_str(), &bytes) != 1)
+            return false;
+        for (unsigned i = *prefix; i != 128; ++i)
+            if ((bytes.s6_addr[i / 8] & (0x80U >> (i % 8))) != 0) return false;
+        return true;
+    }
+    const std::string network = smb_host(text);
+    const std::string base = network.substr(0, network.find('/'));
+    if (base == network) return false;
+    // A network of one or two addresses has no address of its own.
+    return host.ends_with('.') or (prefix.value_or(0) < 31 and smb_host(host) == base);
+}
+
 smb_host_lists converted_smb_hosts(std::string_view allow, std::string_view deny) {
     const host_list allowed = list_of(allow);
     const host_list denied = list_of(deny);
@@ -137,6 +165,7 @@ smb_host_lists converted_smb_hosts(std::string_view allow, std::string_view deny
     } else if (denied.is_all) {
         result.allowed = denied.excepted;
         result.not_allowed = denied.unknown_excepted;
+        result.not_denied = denied.nested;
         deny_others(result);
     } else {
         result.denied = denied.hosts;

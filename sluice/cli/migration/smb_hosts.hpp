@@ -11,6 +11,10 @@ namespace sluice::cli {
 /// is "192.168.1.0/24". An empty text: it is a name, or has another form.
 [[nodiscard]] std::string smb_host(std::string_view text);
 
+/// Returns whether the text is a network, whose first address belongs to no host: "192.168.1.0/24"
+/// and "192.168.1.", but not "192.168.1.7/24".
+[[nodiscard]] bool smb_host_is_network(std::string_view text);
+
 /// The lists `hosts allow` and `hosts deny` as those of sluice, which denies what `denied` has, and
 /// if `allowed` is not empty, all hosts that it does not have.
 struct smb_host_lists {

@@ -5,166 +5,67 @@
 #include <algorithm>
 #include <array>
 #include <deque>
-#include <functional>
 #include <optional>
 #include <ranges>
-#include <set>
 #include <string_view>
-#include <tuple>
 #include <utility>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/cli/migration/smb_access.hpp"
+#include "sluice/cli/migration/smb_draft.hpp"
 #include "sluice/cli/migration/smb_hosts.hpp"
+#include "sluice/cli/migration/smb_note.hpp"
 #include "sluice/cli/migration/smb_rows.hpp"
 #include "sluice/cli/migration/smb_values.hpp"
 
 namespace sluice::cli {
 namespace {
 
-// Returns the text without characters that would end a comment, or that a terminal interprets.
-[[nodiscard]] std::string printable(std::string_view text) {
-    std::string safe(text);
-    std::ranges::replace_if(
-        safe, [](char c) { return static_cast<unsigned char>(c) < 0x20 or c == 0x7f; }, '?');
-    return safe;
-}
-
-// The reports so far. A parameter of [global] may apply to many shares.
-using reported_notes = std::set<std::tuple<std::string, unsigned, std::string>>;
-
-// The settings of a share without files.
-constexpr std::array<std::string_view, 9> settings_of_referrals{
-    "name", "referral", "comment", "hidden", "encrypt", "user", "guest", "allowed-host", "denied-host"};
-
-// One table of the result, while it is written.
-struct draft {
-    const smb_section& section;
-    const table_record& known;  // the settings that the table may have
-    reported_notes& reported;
-    std::string lines{};
-    std::vector<smb_note> notes{};
-    std::set<std::string, std::less<>> settings{};  // that `lines` has
-    bool is_skipped = false;
-    bool is_referral = false;
-
-    void set(std::string_view key, const setting_value& value) {
-        if (is_referral and std::ranges::find(settings_of_referrals, key) == settings_of_referrals.end())
-            return;
-        if (settings.emplace(key).second) lines += fmt::format("{} = {}\n", key, toml_text(value));
-    }
-    void note(smb_note_kind kind, const smb_parameter& about, std::string text) {
-        const smb_parameter* const own = section.find(about.name);
-        const bool is_own = own != nullptr and own->place.line == about.place.line;
-        std::string subject = fmt::format("[{}] {}", is_own ? section.name : "global", about.shown);
-        if (not reported.emplace(about.place.file, about.place.line, subject + text).second) return;
-        notes.push_back(
-            {.kind = kind, .place = about.place, .subject = std::move(subject), .text = std::move(text)});
-    }
-    void skip(const smb_place& place, std::string_view what, std::string text) {
-        is_skipped = true;
-        notes.push_back({.kind = smb_note_kind::error,
-                         .place = place,
-                         .subject = fmt::format("[{}]{}", section.name, what),
-                         .text = "share skipped: " + std::move(text)});
-    }
-    // Returns null if this program does not have the setting of a row.
-    [[nodiscard]] const setting_record* setting_of(const smb_row& row) const {
-        return row.setting.empty() ? nullptr : known.find(row.setting);
-    }
-};
-
-[[nodiscard]] smb_note_kind kind_without_setting(const smb_row& row) noexcept {
-    const bool restricts =
-        row.rule == smb_rule::restricting or row.rule == smb_rule::hosts or row.parameter == "readlist";
-    return restricts ? smb_note_kind::wider : smb_note_kind::none;
+// Reports a parameter whose setting does not exist, or cannot have its value.
+void apply_without_setting(smb_draft& to, const smb_row& row, const smb_parameter& given, std::string text) {
+    if (row.parameter == "vetofiles") return to.lose(given, std::move(text));
+    if (row.rule != smb_rule::restricting) return to.note(smb_note_kind::none, given, std::move(text));
+    if (given.value.empty() or not smb_boolean(given.value).value_or(true)) return;
+    // Accounts that PAM refuses are those of the host, which the server does not have.
+    if (to.is_server()) return to.note(smb_note_kind::wider, given, std::move(text));
+    to.lose(given, std::move(text));
 }
 
 // Applies the row of a parameter to the table.
-void apply(draft& to, const smb_row& row, const smb_parameter& given) {
+void apply(smb_draft& to, const smb_row& row, const smb_parameter& given) {
     const bool is_elsewhere =
         row.rule == smb_rule::converted or row.rule == smb_rule::hosts or row.rule == smb_rule::file_mode;
     if (is_elsewhere) return;
     if (row.rule == smb_rule::standard)
         return to.note(smb_note_kind::standard, given, std::string(row.advice));
     const setting_record* const setting = to.setting_of(row);
-    if (setting == nullptr) return to.note(kind_without_setting(row), given, std::string(row.advice));
+    if (setting == nullptr) return apply_without_setting(to, row, given, std::string(row.advice));
     const setting_kind kind = setting->kind == setting_kind::other ? row.kind : setting->kind;
     if (given.value.empty()) return;
-    const bool is_text = row.rule == smb_rule::copied and kind == setting_kind::text;
-    const auto text = is_text or row.rule == smb_rule::users
-                          ? smb_substituted(given.value, to.section.name)
-                          : std::expected<std::string, std::string>(given.value);
-    if (not text and is_text)
-        return to.note(smb_note_kind::none, given,
-                       fmt::format("it depends on the client ({}); set {}", text.error(), setting->key));
-    const auto converted = converted_smb_value(text.value_or(given.value), row.rule, kind);
+    const bool is_text =
+        row.rule == smb_rule::patterns or (row.rule == smb_rule::copied and kind == setting_kind::text);
+    const auto text = is_text ? smb_substituted(given.value, to.section.name)
+                              : std::expected<std::string, std::string>(given.value);
+    if (not text)
+        return apply_without_setting(
+            to, row, given, fmt::format("it depends on the client ({}); set {}", text.error(), setting->key));
+    const auto converted = converted_smb_value(*text, row.rule, kind);
     if (not converted)
         return to.note(
-            kind_without_setting(row), given,
+            smb_note_kind::none, given,
             fmt::format("its value is not converted ({}); set {}", converted.error(), setting->key));
     const auto* const list = std::get_if<std::vector<std::string>>(&converted->value);
-    const bool is_empty = list != nullptr and list->empty();
-    if (not converted->skipped.empty())
-        to.note(kind_without_setting(row), given,
-                fmt::format("elements of the list that are not converted: {}; complete {}",
-                            converted->skipped.size(), setting->key));
-    // Without any user, the share would be open to all.
-    if (is_empty and row.rule == smb_rule::users and not converted->skipped.empty() and
-        setting->key == "user")
-        return to.skip(given.place, " " + given.shown, "none of its users is known before a client connects");
-    if (is_empty) return;
+    if (list != nullptr and list->empty()) return;
     to.set(setting->key, converted->value);
     if (not row.difference.empty()) to.note(smb_note_kind::differs, given, std::string(row.difference));
 }
 
-// Applies 'hosts allow' and 'hosts deny' of a section. Samba checks those of [global] when a client
-// connects to the server, and those of a share later.
-void apply_hosts(draft& to) {
-    const smb_parameter* const allow = to.section.find("hostsallow");
-    const smb_parameter* const deny = to.section.find("hostsdeny");
-    if (allow == nullptr and deny == nullptr) return;
-    const smb_row& row = *row_of(share_rows(), "hostsallow");
-    const setting_record* const allowed = to.setting_of(row);
-    const setting_record* const denied = to.setting_of(*row_of(share_rows(), "hostsdeny"));
-    const auto value = [](const smb_parameter* given) { return given == nullptr ? "" : given->value; };
-    if (allowed == nullptr or denied == nullptr) {
-        for (const smb_parameter* const each : {allow, deny})
-            if (each != nullptr) to.note(kind_without_setting(row), *each, std::string(row.advice));
-        return;
-    }
-    const smb_host_lists lists = converted_smb_hosts(value(allow), value(deny));
-    if (not lists.allowed.empty()) to.set(allowed->key, lists.allowed);
-    if (not lists.denied.empty()) to.set(denied->key, lists.denied);
-    const smb_parameter& about = allow != nullptr ? *allow : *deny;
-    constexpr const char* incomplete = "elements of the list that are not converted: {}; complete {}";
-    if (lists.not_allowed != 0)
-        to.note(smb_note_kind::none, about, fmt::format(incomplete, lists.not_allowed, allowed->key));
-    if (lists.not_denied != 0)
-        to.note(kind_without_setting(row), about, fmt::format(incomplete, lists.not_denied, denied->key));
-    if (lists.denies_others)
-        to.note(smb_note_kind::differs, about, "hosts that are in neither list have no access");
-}
-
-// The share-level value in effect: that of the share, else that of [global].
-[[nodiscard]] const smb_parameter* effective(const smb_section& share, const smb_section& global,
-                                             std::string_view name) noexcept {
-    const smb_parameter* const own = share.find(name);
-    return own != nullptr ? own : global.find(name);
-}
-
-[[nodiscard]] bool is_set(const smb_section& share, const smb_section& global, std::string_view name,
-                          bool otherwise) {
-    const smb_parameter* const given = effective(share, global, name);
-    return given == nullptr ? otherwise : smb_boolean(given->value).value_or(otherwise);
-}
-
-void apply_path(draft& to, const smb_section& global) {
-    to.is_referral =
-        effective(to.section, global, "msdfsproxy") != nullptr and to.known.find("referral") != nullptr;
+void apply_path(smb_draft& to) {
+    to.is_referral = to.effective("msdfsproxy") != nullptr and to.known.find("referral") != nullptr;
     if (to.is_referral) return;
-    const smb_parameter* const path = effective(to.section, global, "path");
+    const smb_parameter* const path = to.effective("path");
     if (path == nullptr or path->value.empty())
-        return to.skip(to.section.place, "", "it has no path; add one");
+        return to.skip(to.section.place, "", "it has no path; add one where the section begins first");
     const auto text = smb_substituted(path->value, to.section.name);
     if (not text)
         return to.skip(
@@ -175,7 +76,7 @@ void apply_path(draft& to, const smb_section& global) {
 
 // Samba removes the bits that a mask does not have, and adds others; the setting is the result. A
 // directory keeps the set-group-ID bit that it has from its parent, if the mask has that bit.
-void apply_modes(draft& to, const smb_section& global) {
+void apply_modes(smb_draft& to) {
     struct modes {
         std::string_view mask;
         std::string_view force;
@@ -189,8 +90,8 @@ void apply_modes(draft& to, const smb_section& global) {
           "0755",
           {.usual = 02777, .needed = 0700, .permitted = 03777}}}};
     for (const modes& each : both) {
-        const smb_parameter* const mask = effective(to.section, global, each.mask);
-        const smb_parameter* const force = effective(to.section, global, each.force);
+        const smb_parameter* const mask = to.effective(each.mask);
+        const smb_parameter* const force = to.effective(each.force);
         const setting_record* const setting = to.setting_of(*row_of(share_rows(), each.mask));
         for (const auto& [given, name] : {std::pair(mask, each.mask), std::pair(force, each.force)})
             if (given != nullptr and setting == nullptr)
@@ -198,46 +99,26 @@ void apply_modes(draft& to, const smb_section& global) {
         if (setting == nullptr or (mask == nullptr and force == nullptr)) continue;
         const auto mode = smb_mode(mask == nullptr ? each.usual_mask : std::string_view(mask->value),
                                    force == nullptr ? "0" : std::string_view(force->value), each.rule);
-        if (mode)
+        if (mode) {
             to.set(setting->key, *mode);
-        else
-            to.note(smb_note_kind::none, mask != nullptr ? *mask : *force,
-                    fmt::format("its value is not converted ({}); set {}", mode.error(), setting->key));
+            continue;
+        }
+        // Other accounts must not have rights that they do not have with Samba.
+        to.set(setting->key, fmt::format("{:04o}", each.rule.needed));
+        to.note(smb_note_kind::none, mask != nullptr ? *mask : *force,
+                fmt::format("its value is not converted ({}), so that only the owner has rights; set {}",
+                            mode.error(), setting->key));
     }
-}
-
-// A share that is read-only, except for some users.
-void apply_read_only(draft& to, const smb_section& global) {
-    if (not is_set(to.section, global, "readonly", true)) return;
-    const smb_parameter* const writers = effective(to.section, global, "writelist");
-    const smb_row& row = *row_of(share_rows(), "writelist");
-    const setting_record* const setting = to.setting_of(row);
-    if (writers == nullptr or writers->value.empty()) return to.set("read-only", true);
-    if (setting == nullptr) {
-        to.note(smb_note_kind::none, *writers, std::string(row.advice));
-        return to.set("read-only", true);
-    }
-    const auto text = smb_substituted(writers->value, to.section.name);
-    const auto converted =
-        converted_smb_value(text.value_or(writers->value), smb_rule::users, setting_kind::list);
-    ENSURE(converted.has_value(), "a list of users always has a value");
-    if (not converted->skipped.empty())
-        to.note(smb_note_kind::none, *writers,
-                fmt::format("elements of the list that are not converted: {}; complete {}",
-                            converted->skipped.size(), setting->key));
-    const bool is_empty = std::get<std::vector<std::string>>(converted->value).empty();
-    is_empty ? to.set("read-only", true) : to.set(setting->key, converted->value);
 }
 
 // Settings whose default is not that of Samba.
-void apply_defaults(draft& to, const smb_section& global) {
-    if (to.known.find("hide-dot-files") != nullptr and
-        effective(to.section, global, "hidedotfiles") == nullptr)
+void apply_defaults(smb_draft& to) {
+    if (to.known.find("hide-dot-files") != nullptr and to.effective("hidedotfiles") == nullptr)
         to.set("hide-dot-files", true);
 }
 
-void apply_modules(draft& to, const smb_section& global) {
-    const smb_parameter* const modules = effective(to.section, global, "vfsobjects");
+void apply_modules(smb_draft& to) {
+    const smb_parameter* const modules = to.effective("vfsobjects");
     if (modules == nullptr) return;
     for (const std::string& name : smb_list(modules->value)) {
         smb_parameter module = *modules;
@@ -245,12 +126,12 @@ void apply_modules(draft& to, const smb_section& global) {
         module.value = "yes";
         const smb_row* const row = row_of(module_rows(), name);
         if (row == nullptr)
-            to.note(smb_note_kind::none, module, "the module is unknown");
+            to.lose(module, "the module is unknown, and may restrict access; remove it");
         else
             apply(to, *row, module);
         if (name != "shadow_copy2" or to.known.find("previous-versions") == nullptr) continue;
         const auto value = [&](std::string_view parameter, const char* otherwise) {
-            const smb_parameter* const given = effective(to.section, global, parameter);
+            const smb_parameter* const given = to.effective(parameter);
             return given == nullptr ? std::string(otherwise) : given->value;
         };
         to.set("previous-versions", value("shadow:snapdir", ".snapshots") + "/" +
@@ -259,21 +140,19 @@ void apply_modules(draft& to, const smb_section& global) {
 }
 
 // Returns false if another parameter makes this one unnecessary.
-[[nodiscard]] bool is_needed(const draft& to, std::string_view parameter) {
-    if (parameter == "readlist") return not to.settings.contains("read-only");
+[[nodiscard]] bool is_needed(const smb_draft& to, std::string_view parameter) {
     if (parameter == "inheritowner") return not to.settings.contains("owner");  // 'force user'
     return true;
 }
 
-void apply_share_parameters(draft& to, const smb_section& global) {
+void apply_share_parameters(smb_draft& to) {
     for (const smb_row& row : share_rows()) {
         if (row.parameter.ends_with('*')) continue;
-        const smb_parameter* const given = effective(to.section, global, row.parameter);
+        const smb_parameter* const given = to.effective(row.parameter);
         if (given != nullptr and is_needed(to, row.parameter)) apply(to, row, *given);
     }
-    apply_hosts(to);
-    apply_modes(to, global);
-    apply_defaults(to, global);
+    apply_modes(to);
+    apply_defaults(to);
     for (const smb_parameter& each : to.section.parameters) {
         const smb_row* const row = row_of(share_rows(), each.name);
         if (row == nullptr)
@@ -290,18 +169,21 @@ public:
         : from_(from),
           global_(from.sections.front()),
           share_(share),
-          server_{.section = global_, .known = server, .reported = reported_} {}
+          server_{.section = global_, .global = global_, .known = server, .reported = reported_} {}
 
     [[nodiscard]] smb_imported result() {
         for (const smb_problem& each : from_.problems)
             done_.notes.push_back(
                 {.kind = smb_note_kind::error, .place = each.place, .subject = {}, .text = each.text});
+        check_smb_server(server_);
+        apply_smb_hosts(server_);
+        apply_smb_encryption(server_);
         for (const smb_section& each : from_.sections | std::views::drop(1))
             add_share(each);
         apply_server();
         std::string all = "# Imported by 'sluice config import'. Check it with 'sluice config check'.\n";
         append(all, server_);
-        for (draft& each : shares_) {
+        for (smb_draft& each : shares_) {
             all += '\n';
             append(all, each, "[[share]]\n");
         }
@@ -311,28 +193,37 @@ public:
 
 private:
     void add_share(const smb_section& section) {
-        draft& to = shares_.emplace_back(draft{.section = section, .known = share_, .reported = reported_});
+        smb_draft& to = shares_.emplace_back(
+            smb_draft{.section = section, .global = global_, .known = share_, .reported = reported_});
         const std::string kind = canonical_smb_name(section.name).name;
         if (kind == "homes") return add_homes(to);
-        if (kind == "printers" or kind == "print$" or is_set(section, global_, "printable", false))
+        if (kind == "printers" or kind == "print$" or to.is_set("printable", false))
             return to.skip(section.place, "", "printers are not supported");
-        if (not is_set(section, global_, "available", true))
-            return to.skip(section.place, "", "'available' is off");
+        if (not to.is_set("available", true)) {
+            const bool lacks_path = to.effective("available")->place.line == section.place.line;
+            return to.skip(
+                section.place, "",
+                lacks_path ? "it has no path; add one where the section begins first" : "'available' is off");
+        }
         if (section.lacks_restriction or global_.lacks_restriction)
             return to.skip(section.place, "", "a line that may restrict access cannot be read; correct it");
+        if (server_.lacks_restriction)
+            return to.skip(section.place, "", "a restriction of all shares is not converted");
         to.set("name", section.name);
-        apply_path(to, global_);
+        apply_path(to);
         if (to.is_skipped) return;
-        apply_read_only(to, global_);
-        apply_encryption(to, section.find("serversmbencrypt"));
-        apply_share_parameters(to, global_);
-        apply_modules(to, global_);
+        apply_smb_users(to);
+        apply_smb_writers(to);
+        apply_smb_encryption(to);
+        apply_smb_hosts(to);
+        apply_share_parameters(to);
+        apply_modules(to);
         if (to.is_skipped) return;
         ++done_.shares;
-        if (is_set(section, global_, "guestok", false)) guests_.push_back(&to);
+        if (to.is_set("guestok", false)) guests_.push_back(&to);
     }
 
-    void add_homes(draft& to) {
+    void add_homes(smb_draft& to) {
         const setting_record* const setting = server_.known.find("homes");
         const bool has_default_path = to.section.find("path") == nullptr;
         if (setting != nullptr and setting->kind == setting_kind::boolean and has_default_path) {
@@ -344,32 +235,31 @@ private:
         to.skip(to.section.place, "", fmt::format("it depends on the client; {}", remedy));
     }
 
-    static void apply_encryption(draft& to, const smb_parameter* given) {
-        if (given == nullptr) return;
-        const bool requires_it = given->value == "required" or given->value == "mandatory";
-        if (requires_it)
-            to.set("encrypt", true);
-        else if (given->value == "desired")
-            to.note(smb_note_kind::none, *given, "clients decide; set encrypt to require it");
-    }
-
     void apply_server() {
         apply_network();
-        apply_hosts(server_);
-        apply_encryption(server_, global_.find("serversmbencrypt"));
-        if (const smb_parameter* const security = global_.find("security");
-            security != nullptr and (security->value == "ads" or security->value == "domain"))
-            server_.note(smb_note_kind::error, *security,
-                         "users of a domain cannot log on: keep Samba, or add them with 'sluice user add'");
+        apply_role();
         for (const smb_parameter& each : global_.parameters) {
             if (const smb_row* const row = row_of(server_rows(), each.name))
                 apply(server_, *row, each);
             else if (row_of(share_rows(), each.name) == nullptr)
                 server_.note(smb_note_kind::none, each, "the parameter is unknown");
         }
-        apply_guests();
         const bool can_impersonate = server_.known.find("impersonate") != nullptr;
+        apply_guests(can_impersonate);
         if (can_impersonate) server_.set("impersonate", true);
+    }
+
+    // Only a stand-alone server has its users in a file.
+    void apply_role() {
+        const smb_parameter* const security = global_.find("security");
+        const smb_parameter* const role = global_.find("serverrole");
+        const std::string users = security == nullptr ? "" : smb_word(security->value);
+        const std::string kind = role == nullptr ? "" : smb_word(role->value);
+        constexpr const char* remedy =
+            "users of a domain cannot log on: keep Samba, or add them with 'sluice user add'";
+        if (users == "ads" or users == "domain") server_.note(smb_note_kind::error, *security, remedy);
+        if (not kind.empty() and kind != "auto" and kind != "standalone" and kind != "standaloneserver")
+            server_.note(smb_note_kind::error, *role, remedy);
     }
 
     void apply_network() {
@@ -381,20 +271,28 @@ private:
         }
         if (const smb_parameter* const signing = global_.find("serversigning");
             signing != nullptr and
-            (signing->value == "auto" or not smb_boolean(signing->value).value_or(true)))
+            (smb_word(signing->value) == "auto" or not smb_boolean(signing->value).value_or(true)))
             server_.set("no-signing", true);
         const smb_parameter* const interfaces = global_.find("interfaces");
-        if (interfaces == nullptr or not is_set(global_, global_, "bindinterfacesonly", false)) return;
+        if (interfaces == nullptr or not server_.is_set("bindinterfacesonly", false)) return;
         std::vector<std::string> addresses;
         for (const std::string& each : smb_list(interfaces->value)) {
-            std::string host = smb_host(std::string_view(each).substr(0, each.find('/')));
-            if (host.empty())
-                server_.note(smb_note_kind::wider, *interfaces,
+            const std::string host = smb_host(std::string_view(each).substr(0, each.find('/')));
+            if (smb_host_is_network(each))
+                server_.note(smb_note_kind::none, *interfaces,
+                             "a network is not converted; add the addresses of the host in it to listen");
+            else if (host.empty())
+                server_.note(smb_note_kind::none, *interfaces,
                              "the name of an interface is not converted; add its address to listen");
             else
-                addresses.push_back(std::move(host));
+                addresses.push_back(host);
         }
-        if (not addresses.empty()) server_.set("listen", addresses);
+        if (addresses.empty()) {
+            addresses = {"127.0.0.1"};
+            server_.note(smb_note_kind::differs, *interfaces,
+                         "no address is known, so that only programs of the host can connect");
+        }
+        server_.set("listen", addresses);
     }
 
     [[nodiscard]] static std::optional<setting_value> converted_number(const std::string& text) {
@@ -402,22 +300,27 @@ private:
         return converted ? std::optional(converted->value) : std::nullopt;
     }
 
-    [[nodiscard]] static bool is_writable_for_guests(const draft& share) {
+    [[nodiscard]] static bool is_writable_for_guests(const smb_draft& share) {
         return not share.settings.contains("read-only") and not share.settings.contains("write-user");
     }
 
     // The setting of the server admits guests to all shares without a setting of their own.
-    void apply_guests() {
+    void apply_guests(bool impersonates) {
         if (guests_.empty() or share_.find("guest") == nullptr) return;
-        for (draft* const each : guests_)
+        for (smb_draft* const each : guests_) {
+            if (impersonates)
+                each->note(smb_note_kind::none, *each->effective("guestok"),
+                           "impersonate rejects anonymous users, who have no account of the host; serve "
+                           "the share by a second server without impersonate");
             each->set("guest", std::string(is_writable_for_guests(*each) ? "write" : "read"));
-        for (draft& each : shares_)
+        }
+        for (smb_draft& each : shares_)
             if (not each.is_skipped) each.set("guest", std::string("off"));
         server_.set("guest", true);
     }
 
     // Moves the notes of a table to the result, with their comments before it.
-    void append(std::string& to, draft& table, std::string_view heading = {}) {
+    void append(std::string& to, smb_draft& table, std::string_view heading = {}) {
         for (smb_note& each : table.notes) {
             to += fmt::format("# {}\n", text_of(each));
             done_.notes.push_back(std::move(each));
@@ -428,10 +331,10 @@ private:
     const smb_conf& from_;
     const smb_section& global_;
     const table_record& share_;
-    reported_notes reported_;
-    draft server_;
-    std::deque<draft> shares_;  // addresses remain valid
-    std::vector<draft*> guests_;
+    smb_reported_notes reported_;
+    smb_draft server_;
+    std::deque<smb_draft> shares_;  // addresses remain valid
+    std::vector<smb_draft*> guests_;
     smb_imported done_;
 };
 
@@ -440,30 +343,6 @@ private:
 smb_imported import_smb_conf(const smb_conf& from, const table_record& server, const table_record& share) {
     ENSURE(not from.sections.empty(), "the reader always has the section [global]");
     return importer(from, server, share).result();
-}
-
-std::string text_of(const smb_note& note) {
-    const std::string place =
-        note.place.line == 0 ? note.place.file : fmt::format("{}: line {}", note.place.file, note.place.line);
-    const auto kind = [&]() -> std::string {
-        switch (note.kind) {
-            case smb_note_kind::error:
-                return "";
-            case smb_note_kind::wider:
-                return "no equivalent, so more users have access";
-            case smb_note_kind::none:
-                return "no equivalent";
-            case smb_note_kind::differs:
-                return "the meaning of its setting differs";
-            case smb_note_kind::standard:
-                return "sluice does this by default";
-        }
-        return "";
-    }();
-    std::string text;
-    for (const std::string& part : {place, note.subject, kind, note.text})
-        if (not part.empty()) text += (text.empty() ? "" : ": ") + part;
-    return printable(text);
 }
 
 }  // namespace sluice::cli

@@ -102,12 +102,158 @@ TEST(smb_import, a_share_whose_restriction_cannot_be_read_is_skipped) {
     EXPECT_EQ(import("valid users = \xff\n[a]\npath = /a\n").shares, 0U);
 }
 
+// Returns the report of the share that is skipped, or "(imported)".
+std::string reason_to_skip(std::string_view content) {
+    const smb_imported read = import(content, many_settings(), many_server_settings());
+    if (read.shares != 0) return "(imported)";
+    EXPECT_THAT(read.toml, Not(HasSubstr("[[share]]"))) << content;
+    std::string all;
+    for (const smb_note& each : read.notes)
+        all += each.subject + ": " + each.text + "\n";
+    return all;
+}
+
+TEST(smb_import, invalid_users_are_subtracted_from_valid_ones_or_the_share_is_skipped) {
+    EXPECT_THAT(import("[a]\npath = /a\nvalid users = alice bob\ninvalid users = BOB root\n").toml,
+                HasSubstr("user = [\"alice\"]"));
+    for (const char* const lines :
+         {"invalid users = bob\n", "valid users = bob\ninvalid users = bob\n",
+          "valid users = alice\ninvalid users = @staff\n", "valid users = @staff\ninvalid users = bob\n",
+          "valid users = alice\ninvalid users = %U\n"})
+        EXPECT_THAT(reason_to_skip(std::string("[a]\npath = /a\n") + lines),
+                    HasSubstr("[a] invalid users: share skipped"))
+            << lines;
+    EXPECT_THAT(reason_to_skip("invalid users = root\n[a]\npath = /a\n"), HasSubstr("share skipped"));
+    EXPECT_EQ(reason_to_skip("[a]\npath = /a\ninvalid users =\n"), "(imported)");
+}
+
+TEST(smb_import, a_list_of_users_without_an_element_opens_no_share) {
+    for (const char* const list : {",", "%U", "&netgroup", "@DOM\\staff", "@"})
+        EXPECT_THAT(reason_to_skip(std::string("[a]\npath = /a\nvalid users = ") + list + "\n"),
+                    HasSubstr("none of its users is known"))
+            << list;
+}
+
+TEST(smb_import, a_list_of_readers_that_is_not_converted_makes_the_share_read_only) {
+    for (const char* const list : {"bob, %U", "@DOM\\staff", "&staff bob", ","}) {
+        const smb_imported all = import(
+            std::string("[a]\npath = /a\nread only = no\nread list = ") + list + "\n", many_settings());
+        EXPECT_THAT(all.toml, HasSubstr("read-only = true")) << list;
+        EXPECT_THAT(all.toml, Not(HasSubstr("read-only-user = "))) << list;
+        EXPECT_TRUE(has_note(all, smb_note_kind::none, "[a] read list")) << list;
+    }
+    EXPECT_THAT(import("[a]\npath = /a\nread only = no\nread list = bob\n").toml,
+                HasSubstr("read-only = true"));
+    EXPECT_THAT(import("[a]\npath = /a\nread only = no\nread list = @staff\n", many_settings()).toml,
+                HasSubstr("read-only-user = [\"@staff\"]"));
+}
+
+TEST(smb_import, all_words_that_require_encryption_do) {
+    for (const char* const word : {"required", "Mandatory", "FORCE", "forced", "enforced", "Required"}) {
+        const std::string given = std::string("smb encrypt = ") + word + "\n";
+        const std::string share = import("[a]\npath = /a\n" + given).toml;
+        EXPECT_LT(share.find("[[share]]"), share.find("encrypt = true")) << word;
+        const std::string all = import("server " + given + "[a]\npath = /a\n").toml;
+        EXPECT_LT(all.find("encrypt = true"), all.find("[[share]]")) << word;
+    }
+    for (const char* const word : {"no", "default", "Off", "if_required", "desired", "auto", "Disabled"})
+        EXPECT_THAT(import("[a]\npath = /a\nsmb encrypt = " + std::string(word) + "\n").toml,
+                    Not(HasSubstr("encrypt = true")))
+            << word;
+    EXPECT_THAT(reason_to_skip("[a]\npath = /a\nsmb encrypt = always\n"), HasSubstr("share skipped"));
+    EXPECT_THAT(reason_to_skip("smb encrypt = always\n[a]\npath = /a\n"), HasSubstr("all shares skipped"));
+}
+
+TEST(smb_import, defaults_apply_to_later_sections_only) {
+    const auto* const text =
+        "[a]\npath = /a\n[global]\nread only = no\nsmb encrypt = required\n"
+        "[b]\npath = /b\n[global]\nsmb encrypt = off\n";
+    const std::string all = import(text).toml;
+    const std::string second = all.substr(all.find("name = \"b\""));
+    EXPECT_THAT(all, HasSubstr("path = \"/a\"\nread-only = true"));
+    EXPECT_THAT(second, Not(HasSubstr("read-only")));
+    EXPECT_THAT(second, HasSubstr("encrypt = true"));
+}
+
+TEST(smb_import, a_host_that_is_denied_by_name_skips_the_share) {
+    for (const char* const lines :
+         {"hosts deny = desk\n", "hosts allow = 10. EXCEPT desk\n", "hosts allow = ALL EXCEPT @lab\n",
+          "hosts deny = ALL EXCEPT 10. EXCEPT 10.2.\n"}) {
+        EXPECT_THAT(reason_to_skip(std::string("[a]\npath = /a\n") + lines), HasSubstr("[a] hosts")) << lines;
+        EXPECT_THAT(reason_to_skip(lines + std::string("[a]\npath = /a\n")), HasSubstr("all shares skipped"))
+            << lines;
+    }
+    // The server admits hosts of its list only.
+    EXPECT_EQ(reason_to_skip("hosts allow = 10.\n[a]\npath = /a\nhosts deny = desk\n"), "(imported)");
+}
+
+TEST(smb_import, restrictions_without_a_setting_skip_the_share) {
+    for (const char* const lines :
+         {"preexec close = yes\n", "root preexec close = yes\n", "vfs objects = worm\n",
+          "vfs objects = recycle virusfilter\n", "vfs objects = readonly\n", "vfs objects = unheard_of\n",
+          "acl_xattr:ignore system acls = yes\n", "veto files = /%U/\n"})
+        EXPECT_THAT(reason_to_skip(std::string("[a]\npath = /a\n") + lines), HasSubstr("share skipped"))
+            << lines;
+    EXPECT_EQ(reason_to_skip("[a]\npath = /a\npreexec close = no\nveto files = /%S/\n"), "(imported)");
+    for (const char* const line : {"config backend = registry\n", "root directory = /jail\n", "root = /x\n"})
+        EXPECT_THAT(reason_to_skip(line + std::string("[a]\npath = /a\n")), HasSubstr("all shares skipped"))
+            << line;
+    EXPECT_THAT(reason_to_skip("acl_xattr:ignore system acls = yes\n[a]\npath = /a\n"),
+                HasSubstr("share skipped"));
+    EXPECT_THAT(reason_to_skip("ntlm auth = disabled\n[a]\npath = /a\n"), HasSubstr("all shares skipped"));
+    EXPECT_EQ(reason_to_skip("config backend = File\nroot dir = /\n[a]\npath = /a\n"), "(imported)");
+}
+
+TEST(smb_import, a_dialect_that_samba_requires_is_reported) {
+    EXPECT_TRUE(has_note(import("server min protocol = SMB3_00"), smb_note_kind::none,
+                         "[global] server min protocol"));
+    EXPECT_TRUE(has_note(import("min protocol = SMB2"), smb_note_kind::standard, "[global] min protocol"));
+}
+
+TEST(smb_import, members_and_controllers_of_a_domain_are_reported) {
+    for (const char* const line : {"security = ADS", "security = Domain"})
+        EXPECT_TRUE(has_note(import(line), smb_note_kind::error, "[global] security")) << line;
+    for (const char* const line : {"server role = Member Server",
+                                   "server role = active directory domain controller", "server role = dc"})
+        EXPECT_TRUE(has_note(import(line), smb_note_kind::error, "[global] server role")) << line;
+    for (const char* const line :
+         {"security = User", "server role = Standalone Server", "server role = AUTO"})
+        EXPECT_TRUE(import(line).notes.empty()) << line;
+}
+
+TEST(smb_import, guests_are_reported_if_impersonate_rejects_them) {
+    table_record server = many_server_settings();
+    const auto* const text = "[a]\npath = /a\nguest ok = yes\n";
+    EXPECT_FALSE(has_note(import(text, many_settings(), server), smb_note_kind::none, "[a] guest ok"));
+    server.settings.push_back({.key = "impersonate", .kind = setting_kind::boolean});
+    EXPECT_TRUE(has_note(import(text, many_settings(), server), smb_note_kind::none, "[a] guest ok"));
+}
+
+TEST(smb_import, the_server_listens_at_addresses_of_interfaces_and_not_at_networks) {
+    const auto listening = [](const std::string& interfaces) {
+        return import("bind interfaces only = yes\ninterfaces = " + interfaces + "\n[a]\npath = /a\n");
+    };
+    EXPECT_THAT(listening("lo 192.168.1.0/24 192.168.1.7/24").toml, HasSubstr("listen = [\"192.168.1.7\"]"));
+    EXPECT_THAT(listening("fe80::/10 2001:db8::5/64").toml, HasSubstr("listen = [\"2001:db8::5\"]"));
+    EXPECT_THAT(listening("192.168.1.").toml, HasSubstr("listen = [\"127.0.0.1\"]"));
+    EXPECT_TRUE(has_note(listening("192.168.1.0/255.255.255.0"), smb_note_kind::none, "[global] interfaces"));
+    EXPECT_THAT(listening("eth0").toml, HasSubstr("listen = [\"127.0.0.1\"]"));
+}
+
+TEST(smb_import, no_text_of_the_result_controls_a_terminal) {
+    const smb_imported read = import("[a]\npath = /a\ncomment = \u009b31m\u202e\n[b\u009b]\n");
+    EXPECT_THAT(read.toml, HasSubstr("comment = \"\\u009B31m\\u202E\""));
+    EXPECT_THAT(read.toml, Not(HasSubstr("\u009b")));
+    EXPECT_THAT(read.toml, HasSubstr("# smb.conf: line 4: [b?]: share skipped"));
+}
+
 TEST(smb_import, a_parameter_is_reported_if_this_program_does_not_have_its_setting) {
     const auto* const text = "[a]\npath = /a\nforce user = bob\nhosts allow = 10.\nveto files = /*.exe/\n";
     const smb_imported few = import(text);
     EXPECT_TRUE(has_note(few, smb_note_kind::none, "[a] force user"));
-    EXPECT_TRUE(has_note(few, smb_note_kind::wider, "[a] hosts allow"));
-    EXPECT_TRUE(has_note(few, smb_note_kind::none, "[a] veto files"));
+    EXPECT_TRUE(has_note(few, smb_note_kind::error, "[a] hosts allow"));
+    EXPECT_TRUE(has_note(few, smb_note_kind::error, "[a] veto files"));
+    EXPECT_EQ(few.shares, 0U);
     const smb_imported many = import(text, many_settings());
     EXPECT_THAT(many.toml, HasSubstr("owner = \"bob\""));
     EXPECT_THAT(many.toml, HasSubstr("allowed-host = [\"10.0.0.0/8\", \"127.0.0.1\", \"::1\"]"));
@@ -136,7 +282,8 @@ TEST(smb_import, a_mask_and_a_forced_mode_are_one_mode_of_new_files) {
     EXPECT_THAT(modes("force directory mode = 6070\n"), HasSubstr("folder-mode = \"2775\""));
     EXPECT_THAT(modes(""), Not(HasSubstr("-mode")));
     const smb_imported useless = import("[a]\npath = /a\ncreate mask = 0444\n", many_settings());
-    EXPECT_THAT(useless.toml, Not(HasSubstr("\nfile-mode")));
+    EXPECT_THAT(useless.toml, HasSubstr("\nfile-mode = \"0600\""));
+    EXPECT_THAT(modes("directory mask = 9\n"), HasSubstr("\nfolder-mode = \"0700\""));
     EXPECT_TRUE(has_note(useless, smb_note_kind::none, "[a] create mask"));
 }
 
@@ -204,8 +351,8 @@ TEST(smb_import, values_cannot_leave_their_string_or_comment) {
 }
 
 TEST(smb_import, a_parameter_of_all_shares_is_reported_once) {
-    const smb_imported read = import("hosts allow = 10.\n[a]\npath = /a\n[b]\npath = /b\n");
-    EXPECT_EQ(std::ranges::count(read.notes, "[global] hosts allow", &smb_note::subject), 1);
+    const smb_imported read = import("force user = bob\n[a]\npath = /a\n[b]\npath = /b\n");
+    EXPECT_EQ(std::ranges::count(read.notes, "[global] force user", &smb_note::subject), 1);
 }
 
 TEST(smb_import, lists_of_hosts_never_give_access_that_samba_denies) {
@@ -228,6 +375,8 @@ TEST(smb_import, lists_of_hosts_never_give_access_that_samba_denies) {
     EXPECT_THAT(any.allowed, IsEmpty());
     EXPECT_THAT(any.denied, IsEmpty());
     EXPECT_EQ(converted_smb_hosts("", "10. host").not_denied, 1U);
+    EXPECT_EQ(converted_smb_hosts("", "ALL EXCEPT 10. EXCEPT 10.2.").not_denied, 1U);
+    EXPECT_THAT(converted_smb_hosts("ALL EXCEPT 10. EXCEPT 10.2.", "").denied, ElementsAre("10.0.0.0/8"));
 }
 
 TEST(smb_import, hosts_become_addresses_with_a_prefix) {

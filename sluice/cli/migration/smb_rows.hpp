@@ -22,7 +22,7 @@ enum class smb_rule : std::uint8_t {
     converted,   // the importer has code for it
     standard,    // sluice does this; `advice` may state more
     none,        // there is no equivalent; `advice` states a remedy
-    restricting  // as none, and without it users have more access than with Samba
+    restricting  // as none, and without it users would have more access than with Samba
 };
 
 /// One parameter. To support another: add a row. If this program does not have the setting, the

@@ -73,6 +73,7 @@ smbpasswd_line parse_smbpasswd(std::string_view line) {
     if (name->ends_with('$') or flags.find_first_of("WSI") != std::string_view::npos)
         return skipped(smbpasswd_skip::machine, *name);
     if (flags.contains('D')) return skipped(smbpasswd_skip::disabled, *name);
+    if (flags.contains('L')) return skipped(smbpasswd_skip::locked, *name);
     if (flags.contains('N') or is_without_hash(windows)) return skipped(smbpasswd_skip::no_password, *name);
     auto hash = hash_of(windows);
     if (not hash) return skipped(smbpasswd_skip::malformed, {});
@@ -90,6 +91,8 @@ std::string_view text_of(smbpasswd_skip skip) noexcept {
             return "the account is of a computer or a domain";
         case smbpasswd_skip::disabled:
             return "the account is disabled";
+        case smbpasswd_skip::locked:
+            return "the account is locked, after too many wrong passwords";
         case smbpasswd_skip::no_password:
             return "the account has no password";
     }

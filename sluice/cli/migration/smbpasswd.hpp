@@ -16,6 +16,7 @@ enum class smbpasswd_skip : std::uint8_t {
     malformed,    // not NAME:UID:LM:NT:[FLAGS]:LCT
     machine,      // a computer or a trusted domain, not a person
     disabled,     // the flag D
+    locked,       // the flag L
     no_password,  // the flag N, or no hash
 };
 

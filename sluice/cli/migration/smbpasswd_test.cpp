@@ -39,6 +39,8 @@ TEST(smbpasswd, accounts_that_cannot_log_on_are_skipped_with_the_reason) {
               smbpasswd_skip::machine);
     EXPECT_EQ(parse_smbpasswd(line_with("eve", hash_of_password, "DU         ")).skip,
               smbpasswd_skip::disabled);
+    EXPECT_EQ(parse_smbpasswd(line_with("eve", hash_of_password, "UL         ")).skip,
+              smbpasswd_skip::locked);
     EXPECT_EQ(parse_smbpasswd(line_with("eve", hash_of_password, "NU         ")).skip,
               smbpasswd_skip::no_password);
     EXPECT_EQ(parse_smbpasswd(line_with("eve", std::string(32, 'X'), "U          ")).skip,

@@ -61,9 +61,14 @@ using tables = std::map<std::string, std::pair<std::string, const table_record*>
     std::vector<setting_change> changes;
     for (const setting_record& fresh : after.settings) {
         const setting_record* const old = before.find(fresh.key);
-        if (old != nullptr and old->value != fresh.value)
-            changes.push_back(
-                {.key = fresh.key, .before = toml_text(old->value), .after = toml_text(fresh.value)});
+        if (old == nullptr) continue;
+        setting_change change{
+            .key = fresh.key, .before = toml_text(old->value), .after = toml_text(fresh.value)};
+        if (old->value == fresh.value) {
+            if (old->secret == fresh.secret) continue;
+            change.after += " with another password";
+        }
+        changes.push_back(std::move(change));
     }
     return changes;
 }

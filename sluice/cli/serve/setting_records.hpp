@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,7 +14,7 @@ namespace sluice::cli {
 // setting that it knows, also for those that the file does not have. So the record of an empty file
 // is the list of all settings, and no second list has to follow the reader.
 //
-// Thread safety: values. All functions allocate; none blocks.
+// Thread safety: values. All functions allocate; only secret_digest() may block.
 
 /// The type of the value of a setting in the file. `other`: the reader examines the value itself.
 enum class setting_kind : std::uint8_t { text, boolean, number, list, on_off, other };
@@ -38,6 +40,7 @@ struct setting_record {
     setting_value value{};
     unsigned line = 0;                      // in the file; 0: it is not there
     std::vector<unsigned> element_lines{};  // those of the last values of a list
+    std::array<std::byte, 32> secret{};     // secret_digest() of a value with secrets
 };
 
 /// The settings of one table: those of the server, or of one share.
@@ -68,12 +71,19 @@ struct configuration_record {
     static constexpr std::size_t problems_max = 200;
 };
 
-/// Returns the value as TOML, in one line without control characters; "" if it is not set.
+/// Returns the value as TOML, in one line, and without characters that control a terminal; "" if it
+/// is not set.
 [[nodiscard]] std::string toml_text(const setting_value& value);
 [[nodiscard]] std::string toml_string(std::string_view text);
 
 /// Returns the value without its secrets: the password of `user`, and all of a setting whose name
 /// says that it is a secret.
 [[nodiscard]] setting_value without_secrets(std::string_view key, setting_value value);
+
+/// Returns a keyed digest of a value with its secrets, to find out whether a value whose secrets
+/// are not recorded has changed. The key is random and never leaves the process: passwords cannot
+/// be tried with a digest. Zeros: the value has no secrets. Blocks: early after boot, as
+/// system_random.
+[[nodiscard]] std::array<std::byte, 32> secret_digest(std::string_view key, const setting_value& value);
 
 }  // namespace sluice::cli

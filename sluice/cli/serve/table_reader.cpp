@@ -115,7 +115,10 @@ void table_reader::record(std::string_view key, setting_kind kind, bool was_give
                       : is_list         ? setting_origin::both
                                         : setting_origin::command_line;
     if (node == nullptr and not was_given) setting->origin = setting_origin::unset;
-    if (setting->origin != setting_origin::unset) setting->value = without_secrets(key, value);
+    if (setting->origin != setting_origin::unset) {
+        setting->value = without_secrets(key, value);
+        setting->secret = secret_digest(key, value);
+    }
     if (node == nullptr or node->as_array() == nullptr) return;
     setting->element_lines.clear();
     for (const toml::node& one : *node->as_array())
