@@ -63,7 +63,7 @@ void add_remote_url(command_syntax command, std::string& url) {
 void add_remote_options(command_syntax command, remote_options& options) {
     command
         .add_option("--password-file", options.password_file,
-                    "read the password from the first line of FILE [default: $SLUICE_PASSWORD, or prompt]")
+                    "read the password from the first line of FILE [default: $SLUICE_PASSWORD, client.toml, or prompt]")
         .value_name("FILE")
         .group("Access");
     command.add_flag("--guest", options.is_guest, "log on anonymously; requires --no-signing")
