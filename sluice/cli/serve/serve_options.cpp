@@ -317,13 +317,6 @@ void check_version(table_reader& reader) {
     return reader.problem;
 }
 
-// The library begins its texts with a sentence of its own.
-[[nodiscard]] std::string toml_problem(std::string_view description) {
-    constexpr std::string_view beginning = "Error while parsing ";
-    if (not description.starts_with(beginning)) return fmt::format("invalid TOML: {}", description);
-    return fmt::format("invalid TOML in {}", description.substr(beginning.size()));
-}
-
 struct file_closer {
     void operator()(std::FILE* file) const noexcept { (void)std::fclose(file); }
 };

@@ -32,6 +32,13 @@ namespace {
 
 }  // namespace
 
+// The library begins its texts with a sentence of its own.
+std::string toml_problem(std::string_view description) {
+    constexpr std::string_view beginning = "Error while parsing ";
+    if (not description.starts_with(beginning)) return fmt::format("invalid TOML: {}", description);
+    return fmt::format("invalid TOML in {}", description.substr(beginning.size()));
+}
+
 std::string anything(const std::string&) {
     return "";
 }

@@ -13,6 +13,9 @@
 
 namespace sluice::cli {
 
+/// Returns the text about an error of the TOML library.
+[[nodiscard]] std::string toml_problem(std::string_view description);
+
 /// A rule for texts: returns the rule that one violates, or an empty text.
 using text_rule = std::string (*)(const std::string&);
 

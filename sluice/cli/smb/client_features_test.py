@@ -52,6 +52,41 @@ class Shares(ClientCase):
         self.assertRegex(self.run_sluice("ls", "-l", self.host).stdout, r"(?m)^disk +files")
 
 
+class Settings(ClientCase):
+    def write_settings(self, *lines):
+        file = self.home / ".config" / "sluice" / "client.toml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join(f"{line}\n" for line in lines))
+        file.chmod(0o600)
+
+    def list_without_password(self, url, status=0):
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.home)}
+        done = subprocess.run([str(PROGRAM), "ls", url], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              env=environment, timeout=60, check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done
+
+    def test_a_host_has_an_address_a_port_a_user_and_a_program_that_prints_the_password(self):
+        (self.files / "film.mkv").write_bytes(b"")
+        port = self.host.rpartition(":")[2]
+        self.write_settings("[host.nas]", 'address = "127.0.0.1"', f"port = {port}", 'user = "alice"', "encrypt = true",
+                            f"""password-command = ["sh", "-c", 'test $SLUICE_USER@$SLUICE_HOST = alice@NAS && echo {PASSWORD}']""")
+        self.assertEqual(self.list_without_password("//NAS/files").stdout, "film.mkv\n")
+        self.assertEqual(self.list_without_password("//alice@NAS/files").stdout, "film.mkv\n")
+
+    def test_the_password_is_for_the_user_of_the_file_only(self):
+        self.write_settings('[host."127.0.0.1"]', 'user = "alice"', f'password-command = ["echo", "{PASSWORD}"]')
+        self.assertEqual(self.list_without_password(self.url).stdout, "")
+        refused = self.list_without_password(self.url.replace("alice", "bob"), status=1)
+        self.assertIn("standard input", refused.stderr, "it asks for the password of bob")
+
+    def test_the_environment_and_an_option_win_over_the_file(self):
+        self.write_settings('[host."127.0.0.1"]', 'user = "alice"', 'password-command = ["echo", "wrong"]')
+        self.run_sluice("ls", self.url)
+        (self.home / "password").write_text(f"{PASSWORD}\n")
+        self.run_sluice("ls", "--password-file", self.home / "password", self.url)
+
+
 class Copies(ClientCase):
     def test_a_tree_is_copied_on_the_server_and_to_another_share(self):
         (self.files / "a" / "b").mkdir(parents=True)

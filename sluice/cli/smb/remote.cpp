@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "sluice/base/case_fold.hpp"
+#include "sluice/cli/client_settings/password_command.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/password.hpp"
@@ -62,7 +63,7 @@ void add_remote_url(command_syntax command, std::string& url) {
 void add_remote_options(command_syntax command, remote_options& options) {
     command
         .add_option("--password-file", options.password_file,
-                    "read the password from the first line of FILE [default: $SLUICE_PASSWORD, or prompt]")
+                    "read the password from the first line of FILE [default: $SLUICE_PASSWORD, client.toml, or prompt]")
         .value_name("FILE")
         .group("Access");
     command.add_flag("--guest", options.is_guest, "log on anonymously; requires --no-signing")
@@ -140,6 +141,7 @@ remote_share::remote_share(smb_url url, const remote_options& options, remote_sh
     : own_frames_(next_to == nullptr ? std::make_unique<io::frame_pool>(frame_pool_bytes) : nullptr),
       all_tasks_(own_frames_ ? own_frames_.get() : io::frame_pool::current()),
       url_(std::move(url)) {
+    apply_settings();
     if (next_to == nullptr) {
         auto loop = io::best_available();
         if (not loop) refuse(loop.error().message());
@@ -156,6 +158,21 @@ remote_share::remote_share(smb_url url, const remote_options& options, remote_sh
         log_on(options);
     else
         connect_to_share();
+}
+
+void remote_share::apply_settings() {
+    auto known = settings_of_host(client_settings_path(), url_.host);
+    if (not known) cli::fail(known.error());
+    settings_ = *std::move(known);
+    if (url_.port == smb_port and settings_.port != 0) url_.port = settings_.port;
+    const bool is_known_user = url_.user.empty() or fold(url_.user) == fold(settings_.user);
+    if (not is_known_user) {  // neither the domain nor the password is of this user
+        settings_.password_file.clear();
+        settings_.password_command.clear();
+        return;
+    }
+    if (url_.user.empty()) url_.user = settings_.user;
+    if (url_.domain.empty()) url_.domain = settings_.domain;
 }
 
 remote_share::~remote_share() {
@@ -192,6 +209,26 @@ void remote_share::fail_here(const std::string& why) {
     cli::fail(why);
 }
 
+smb::wire::decoded<smb::auth::nt_hash> remote_share::password_hash(const remote_options& options, const std::string& user) const {
+    const auto hash_in_file = [](const std::string& path) {
+        const auto line = password_in_file(path);
+        if (not line) cli::fail(password_problem(path, line.error()));
+        return smb::auth::nt_hash::of_password(line->view());
+    };
+    if (not options.password_file.empty()) return hash_in_file(options.password_file);
+    if (const char* const given = std::getenv("SLUICE_PASSWORD"); given != nullptr)
+        return smb::auth::nt_hash::of_password(given);
+    if (not settings_.password_file.empty()) return hash_in_file(settings_.password_file);
+    if (not settings_.password_command.empty()) {
+        const auto printed =
+            password_of_command(settings_.password_command, {.host = url_.host, .user = user});
+        if (not printed) refuse(printed.error());
+        return smb::auth::nt_hash::of_password(printed->view());
+    }
+    const secret_text typed = ask_password("Password of " + user + " on " + url_.host);
+    return smb::auth::nt_hash::of_password(typed.view());
+}
+
 smb::auth::credentials remote_share::credentials(const remote_options& options) const {
     smb::auth::credentials who{.user = url_.user,
                                .domain = url_.domain,
@@ -207,32 +244,22 @@ smb::auth::credentials remote_share::credentials(const remote_options& options) 
         if (login == nullptr) refuse("missing user name; use smb://USER@HOST/SHARE, or --guest");
         who.user = login;
     }
-    const auto hash_of_password = [&] {
-        if (not options.password_file.empty()) {
-            const auto line = password_in_file(options.password_file);
-            if (not line) cli::fail(password_problem(options.password_file, line.error()));
-            return smb::auth::nt_hash::of_password(line->view());
-        }
-        if (const char* const given = std::getenv("SLUICE_PASSWORD"); given != nullptr)
-            return smb::auth::nt_hash::of_password(given);
-        const secret_text typed = ask_password("Password of " + who.user + " on " + url_.host);
-        return smb::auth::nt_hash::of_password(typed.view());
-    };
-    auto hash = hash_of_password();
+    auto hash = password_hash(options, who.user);
     if (not hash) refuse("the password is not UTF-8");
     who.hash = std::move(*hash);
     return who;
 }
 
 void remote_share::log_on(const remote_options& options) {
-    const auto addresses = io::resolve(url_.host, url_.port);
-    if (not addresses) refuse(resolution_problem(url_.host, addresses.error()));
+    const std::string& host = settings_.address.empty() ? url_.host : settings_.address;
+    const auto addresses = io::resolve(host, url_.port);
+    if (not addresses) refuse(resolution_problem(host, addresses.error()));
     const smb::auth::credentials who = credentials(options);
     const connection_options how{
         .server_name = url_.host,
         .dialect_max = dialect_of(options.dialect_max),
         .signs = not options.is_unsigned,
-        .encryption = options.encrypts ? encryption::required : encryption::as_server_requires,
+        .encryption = options.encrypts or settings_.encrypts ? encryption::required : encryption::as_server_requires,
         .channels = options.channels,
         .connect_timeout = std::chrono::seconds(options.timeout_seconds),
         .compresses = options.compresses};

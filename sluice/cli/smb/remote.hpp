@@ -5,6 +5,7 @@
 
 #include "sluice/base/clock.hpp"
 #include "sluice/base/random.hpp"
+#include "sluice/cli/client_settings/host_settings.hpp"
 #include "sluice/cli/command_line.hpp"
 #include "sluice/cli/serve/loop_threads.hpp"
 #include "sluice/io/task/frame_pool.hpp"
@@ -77,6 +78,10 @@ public:
     [[noreturn]] void fail_here(const std::string& why);
 
 private:
+    // Adds to the URL what client.toml says about its host.
+    void apply_settings();
+    [[nodiscard]] smb::wire::decoded<smb::auth::nt_hash> password_hash(const remote_options& options,
+                                                                       const std::string& user) const;
     void log_on(const remote_options& options);
     void connect_to_share();
     void add_channels(unsigned count, std::span<const io::socket_address> known,
@@ -89,6 +94,7 @@ private:
     std::unique_ptr<io::frame_pool> own_frames_;
     io::frame_pool::use all_tasks_;
     smb::client::smb_url url_;
+    host_settings settings_;
     system_clock_source clock_;
     system_random random_;
     std::unique_ptr<io::io_multiplexer> own_loop_;
