@@ -41,9 +41,10 @@ using text_result = std::expected<std::string, std::string>;
     if (not S_ISREG(status.st_mode)) return std::unexpected(path + ": not a regular file");
     const bool is_own = status.st_uid == ::geteuid() or status.st_uid == 0;
     if (not is_own or (status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        return std::unexpected(fmt::format(
-            "{}: other accounts can change the file, and so the programs that it runs; use chown and chmod go-w",
-            path));
+        return std::unexpected(
+            fmt::format("{}: other accounts can change the file, and so the programs that it runs; use chown "
+                        "and chmod go-w",
+                        path));
     std::string content;
     std::array<char, 4096> part;
     while (content.size() <= file_bytes_max) {
@@ -68,7 +69,9 @@ void check_version(table_reader& reader) {
 
 // For password-file: the working directory of a command is anywhere.
 [[nodiscard]] std::string validate_path(const std::string& text) {
-    return text.starts_with("/") or text.starts_with("~/") ? "" : "use an absolute path, or one that begins with ~/";
+    return text.starts_with("/") or text.starts_with("~/")
+               ? ""
+               : "use an absolute path, or one that begins with ~/";
 }
 
 [[nodiscard]] std::string with_home(std::string path) {
@@ -142,7 +145,7 @@ std::string client_settings_path() {
     const char* const configured = std::getenv("XDG_CONFIG_HOME");
     if (configured != nullptr and *configured == '/') return std::string(configured) + "/sluice/client.toml";
     const char* const home = std::getenv("HOME");
-    return home != nullptr and *home == '/' ? std::string(home) + "/.config/sluice/client.toml" : "";
+    return home != nullptr and * home == '/' ? std::string(home) + "/.config/sluice/client.toml" : "";
 }
 
 std::expected<host_settings, std::string> settings_of_host(const std::string& path, std::string_view host) {
@@ -156,8 +159,8 @@ std::expected<host_settings, std::string> settings_of_host(const std::string& pa
         if (problems.empty()) return found;
         return std::unexpected(fmt::format("{}: {}", path, problems.front().text));
     } catch (const toml::parse_error& wrong) {
-        return std::unexpected(
-            fmt::format("{}: line {}: {}", path, wrong.source().begin.line, toml_problem(wrong.description())));
+        return std::unexpected(fmt::format("{}: line {}: {}", path, wrong.source().begin.line,
+                                           toml_problem(wrong.description())));
     }
 }
 

@@ -8,7 +8,7 @@
 
 namespace sluice::cli {
 
-/// What the file of the client says about a server. Empty or 0: nothing.
+/// The settings of one server in the file of the client. Empty or 0: not set.
 struct host_settings {
     std::string address;  // to connect to, in place of the name in the URL
     std::uint16_t port = 0;

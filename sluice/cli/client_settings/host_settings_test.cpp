@@ -40,7 +40,8 @@ protected:
 
 TEST_F(host_settings_file, a_host_has_its_own_table_and_the_others_have_the_default) {
     write(
-        "version = 1\n[default]\nuser = \"anna\"\n[host.Nas]\naddress = \"192.0.2.7\"\nport = 4450\nuser = \"alice\"\n"
+        "version = 1\n[default]\nuser = \"anna\"\n[host.Nas]\naddress = \"192.0.2.7\"\nport = 4450\nuser = "
+        "\"alice\"\n"
         "domain = \"HOME\"\npassword-command = [\"pass\", \"nas\"]\nencrypt = true\n");
     const auto nas = settings_of_host(path_, "NAS");
     ASSERT_TRUE(nas) << nas.error();
@@ -67,7 +68,8 @@ TEST_F(host_settings_file, a_missing_file_has_no_settings) {
 }
 
 TEST_F(host_settings_file, errors_are_found_in_the_tables_of_all_hosts) {
-    EXPECT_THAT(problem_of("[host.other]\nuse = \"a\"\n"), HasSubstr("line 2: [host.other]: unknown setting 'use'"));
+    EXPECT_THAT(problem_of("[host.other]\nuse = \"a\"\n"),
+                HasSubstr("line 2: [host.other]: unknown setting 'use'"));
     EXPECT_THAT(problem_of("hosts = 1\n"), HasSubstr("unknown setting 'hosts'"));
     EXPECT_THAT(problem_of("host = 1\n"), HasSubstr("'host' must be a table"));
     EXPECT_THAT(problem_of("[host]\nnas = 1\n"), HasSubstr("'nas' must be a table"));
@@ -78,9 +80,11 @@ TEST_F(host_settings_file, errors_are_found_in_the_tables_of_all_hosts) {
 }
 
 TEST_F(host_settings_file, a_password_belongs_to_one_user_and_has_one_source) {
-    EXPECT_THAT(problem_of("[host.nas]\npassword-command = [\"pass\"]\n"), HasSubstr("a password without a user"));
-    EXPECT_THAT(problem_of("[host.nas]\nuser = \"a\"\npassword-file = \"/f\"\npassword-command = [\"pass\"]\n"),
-                HasSubstr("use either"));
+    EXPECT_THAT(problem_of("[host.nas]\npassword-command = [\"pass\"]\n"),
+                HasSubstr("a password without a user"));
+    EXPECT_THAT(
+        problem_of("[host.nas]\nuser = \"a\"\npassword-file = \"/f\"\npassword-command = [\"pass\"]\n"),
+        HasSubstr("use either"));
     EXPECT_THAT(problem_of("[host.nas]\nuser = \"a\"\npassword-file = \"f\"\n"), HasSubstr("absolute path"));
 }
 

@@ -89,8 +89,7 @@ public:
     // Returns the status of waitpid(2).
     int wait_for_end() noexcept {
         int status = 0;
-        while (::waitpid(id_, &status, 0) < 0 and errno == EINTR) {
-        }
+        while (::waitpid(id_, &status, 0) < 0 and errno == EINTR) {}
         id_ = 0;
         return status;
     }
@@ -137,8 +136,7 @@ std::expected<secret_text, std::string> password_of_command(const std::vector<st
         return std::unexpected(fmt::format("password-command '{}': {}", command.front(), why));
     };
     child program;
-    if (const int code = program.start(command, owner); code != 0)
-        return problem("start: " + text_of(code));
+    if (const int code = program.start(command, owner); code != 0) return problem("start: " + text_of(code));
     secret_text password;
     if (const auto wrong = read_line(program.output(), steady_clock::now() + time_max, password))
         return problem(*wrong);

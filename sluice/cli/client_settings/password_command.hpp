@@ -9,7 +9,7 @@
 
 namespace sluice::cli {
 
-/// Whom a password is for.
+/// The user and the server that a password belongs to.
 struct password_owner {
     std::string host;
     std::string user;
@@ -19,8 +19,8 @@ struct password_owner {
 inline constexpr std::chrono::seconds password_command_time_max{120};
 
 /// Runs a program that prints a password, such as a client of a keyring, and returns the first
-/// line of its output. The program is looked up in PATH, and no shell is used. Its standard input is
-/// empty; SLUICE_HOST and SLUICE_USER in its environment say whom the password is for.
+/// line of its output. The program is looked up in PATH, and no shell is used. Its standard input
+/// is empty; SLUICE_HOST and SLUICE_USER in its environment name the server and the user.
 ///
 /// Errors: a text: a program that does not start, fails, prints nothing or a line of more than
 /// secret_text::bytes_max, or does not end its line in time. It is killed then.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, 6> converted{"path",      "browseable", "readonly",
                                                     "available", "guestok",    "validusers"};
-// Of the section, or, as a default of all shares, of [global].
+// In the section, or in [global], which has the defaults of all shares.
 constexpr std::array<std::string_view, 5> restricting{"invalidusers", "readlist", "vetofiles", "preexecclose",
                                                       "rootpreexecclose"};
 // The server has those of [global].

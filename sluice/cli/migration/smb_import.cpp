@@ -227,8 +227,7 @@ private:
     // The shares of users are one setting of the server, and have no settings of their own.
     void add_homes(smb_draft& to) {
         const smb_section& section = to.section;
-        if (not to.is_set("available", true))
-            return to.skip(section.place, "", "'available' is off");
+        if (not to.is_set("available", true)) return to.skip(section.place, "", "'available' is off");
         if (section.lacks_restriction or global_.lacks_restriction)
             return to.skip(section.place, "", "a line that may restrict access cannot be read; correct it");
         if (server_.lacks_restriction)

@@ -63,7 +63,8 @@ void add_remote_url(command_syntax command, std::string& url) {
 void add_remote_options(command_syntax command, remote_options& options) {
     command
         .add_option("--password-file", options.password_file,
-                    "read the password from the first line of FILE [default: $SLUICE_PASSWORD, client.toml, or prompt]")
+                    "read the password from the first line of FILE [default: $SLUICE_PASSWORD, client.toml, "
+                    "or prompt]")
         .value_name("FILE")
         .group("Access");
     command.add_flag("--guest", options.is_guest, "log on anonymously; requires --no-signing")
@@ -209,7 +210,8 @@ void remote_share::fail_here(const std::string& why) {
     cli::fail(why);
 }
 
-smb::wire::decoded<smb::auth::nt_hash> remote_share::password_hash(const remote_options& options, const std::string& user) const {
+smb::wire::decoded<smb::auth::nt_hash> remote_share::password_hash(const remote_options& options,
+                                                                   const std::string& user) const {
     const auto hash_in_file = [](const std::string& path) {
         const auto line = password_in_file(path);
         if (not line) cli::fail(password_problem(path, line.error()));
@@ -255,14 +257,15 @@ void remote_share::log_on(const remote_options& options) {
     const auto addresses = io::resolve(host, url_.port);
     if (not addresses) refuse(resolution_problem(host, addresses.error()));
     const smb::auth::credentials who = credentials(options);
-    const connection_options how{
-        .server_name = url_.host,
-        .dialect_max = dialect_of(options.dialect_max),
-        .signs = not options.is_unsigned,
-        .encryption = options.encrypts or settings_.encrypts ? encryption::required : encryption::as_server_requires,
-        .channels = options.channels,
-        .connect_timeout = std::chrono::seconds(options.timeout_seconds),
-        .compresses = options.compresses};
+    const connection_options how{.server_name = url_.host,
+                                 .dialect_max = dialect_of(options.dialect_max),
+                                 .signs = not options.is_unsigned,
+                                 .encryption = options.encrypts or settings_.encrypts
+                                                   ? encryption::required
+                                                   : encryption::as_server_requires,
+                                 .channels = options.channels,
+                                 .connect_timeout = std::chrono::seconds(options.timeout_seconds),
+                                 .compresses = options.compresses};
     const dependencies deps{.loop = *loop_, .random = random_, .clock = clock_};
     auto dialled = run(dial(deps, *addresses, how));
     if (not dialled) refuse(connection_problem(dialled.error(), options.timeout_seconds));
