@@ -18,7 +18,9 @@ using wire::nt_status;
 class snapshot : public served {
 protected:
     [[nodiscard]] compliant_client& client() noexcept { return *first_; }
-    [[nodiscard]] server::server_snapshot totals() { return where_.server->snapshot({.has_totals = true}); }
+    [[nodiscard]] server::server_snapshot totals() {
+        return where_.server->snapshot({.has_totals = true, .has_open_numbers = true});
+    }
     [[nodiscard]] std::vector<server::open_status> opens() {
         const auto numbers = totals().open_numbers;
         return where_.server->snapshot({.has_names = true, .opens = numbers}).opens;

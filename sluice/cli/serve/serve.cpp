@@ -250,7 +250,7 @@ struct opened_service {
 // web page. From here on the server has tasks, so an error ends it in the same way as a signal.
 [[nodiscard]] std::expected<opened_service, std::string> open_service(
     smb_server& server, secret_random_source& random, const serve_options& options,
-    const std::vector<int>& activated, const std::array<std::byte, 16>& identity,
+    std::string_view web_token, const std::vector<int>& activated, const std::array<std::byte, 16>& identity,
     smb::server::event_log& log) {
     server.restore();
     const auto listening = start_listening(server, options, activated);
@@ -260,7 +260,7 @@ struct opened_service {
                         {.status_socket = options.status_socket,
                          .metrics = options.metrics,
                          .web = options.web,
-                         .web_token = options.web_token,
+                         .web_token = web_token,
                          .host_checks = doctor::page_checks(options, texts_of(server.addresses()))});
     if (not watching) return std::unexpected(watching.error());
     return opened_service{.listening = *listening,
@@ -304,9 +304,8 @@ void print_banner(const smb_server& server, const serve_options& options, const 
         facts.listening.push_back(address.text());
         facts.port = address.port();
     }
-    if (service.watching->metrics() != nullptr)
-        if (const auto where = service.watching->metrics()->address()) facts.metrics = where->text();
-    if (service.watching->web() != nullptr) facts.web = service.watching->web()->url();
+    facts.metrics = service.watching->metrics_text();
+    facts.web = service.watching->web_text();
     std::string text = banner_text(facts);
     fmt::print("{}\n", text);
     std::fflush(stdout);
@@ -434,12 +433,16 @@ template <class Value>
                                              const std::vector<int>& activated) {
     serve_options options = or_fail(with_file(given, file));
     check_activation(activated, options);
-    if (options.web_token_file.empty()) return options;
+    return options;
+}
+
+// Returns the token of the page; empty if there is none. The caller wipes it.
+[[nodiscard]] std::string token_of_page(const serve_options& options) {
+    if (options.web_token_file.empty()) return "";
     if (options.web.empty()) fail("--web-token-file: there is no page to protect; add --web PORT");
     auto token = read_web_token(options.web_token_file);
     if (not token) fail("--web-token-file: " + token.error());
-    options.web_token = *std::move(token);
-    return options;
+    return *std::move(token);
 }
 
 // Starts the thread that samples the loops.
@@ -465,6 +468,7 @@ void serve(const serve_options& given, const std::string& file) {
     const std::vector<int> activated = or_fail(take_activation_sockets());
     service_manager manager(take_service_environment(), warn);
     serve_options options = complete_options(given, file, activated);
+    std::string web_token = token_of_page(options);
     users_result users = open_users(options);
     host_groups groups(*users.database);
     options = or_fail(with_groups(std::move(options), groups));
@@ -517,7 +521,8 @@ void serve(const serve_options& given, const std::string& file) {
     const signals handling(
         *loop, [&] { ends_in_time->begin(), manager.stopping(); }, end_service,
         [&] { manager.reloading(), reload_users(server, *users.database, log), reloads.add(); });
-    const auto service = open_service(server, random, options, activated, identity, log);
+    const auto service = open_service(server, random, options, web_token, activated, identity, log);
+    smb::auth::wipe(std::as_writable_bytes(std::span(web_token)));
     if (service) {
         report_problems(server, options, *users.database, shares.missing_snapshots, log);
         report_other_servers(journals, log);

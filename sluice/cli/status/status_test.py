@@ -157,6 +157,19 @@ class Status(Observed):
         self.assertEqual(self.sockets(), [])
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to connect as another user")
+    def test_a_socket_whose_server_sends_nothing_is_ignored(self):
+        with self.server() as (port, _):
+            path = self.scratch / "sluice" / "1.sock"
+            with socket.socket(socket.AF_UNIX) as silent:
+                silent.bind(str(path))
+                silent.listen()
+                asking = subprocess.Popen([PROGRAM, "status"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                          env=self.environment)
+                silent.accept()[0].close()
+                shown, problems = asking.communicate(timeout=60)
+                self.assertEqual((asking.returncode, problems), (0, ""))
+                self.assertIn(f":{port}", shown)
+
     def test_another_account_is_refused_even_if_it_can_access_the_socket(self):
         path = self.scratch / "status"
         with self.server("--status-socket", str(path)):
