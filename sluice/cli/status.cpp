@@ -163,7 +163,8 @@ void watch_on_terminal(const std::string& path, json_value before, const status_
         if (seen == live_terminal::event::quit) return;
         if (seen == live_terminal::event::redraw) continue;
         auto fresh = document_of(path, given.opens);
-        next = std::chrono::steady_clock::now() + period;  // a slow server is not asked all the time
+        // After the answer, so that a slow server is not asked all the time.
+        next = std::chrono::steady_clock::now() + period;
         problem = fresh ? "" : fresh.error();
         if (fresh) before = std::exchange(now, *std::move(fresh));
     }

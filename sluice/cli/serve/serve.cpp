@@ -436,13 +436,18 @@ template <class Value>
     return options;
 }
 
-// Returns the token of the page; empty if there is none. The caller wipes it.
-[[nodiscard]] std::string token_of_page(const serve_options& options) {
-    if (options.web_token_file.empty()) return "";
+// Returns the token of the page; empty if there is none.
+[[nodiscard]] secret_text token_of_page(const serve_options& options) {
+    secret_text kept;
+    if (options.web_token_file.empty()) return kept;
     if (options.web.empty()) fail("--web-token-file: there is no page to protect; add --web PORT");
     auto token = read_web_token(options.web_token_file);
     if (not token) fail("--web-token-file: " + token.error());
-    return *std::move(token);
+    static_assert(secret_text::bytes_max >= web_token_bytes_max);
+    for (const char each : *token)
+        (void)kept.append(each);
+    smb::auth::wipe(std::as_writable_bytes(std::span(*token)));
+    return kept;
 }
 
 // Starts the thread that samples the loops.
@@ -468,12 +473,11 @@ void serve(const serve_options& given, const std::string& file) {
     const std::vector<int> activated = or_fail(take_activation_sockets());
     service_manager manager(take_service_environment(), warn);
     serve_options options = complete_options(given, file, activated);
-    std::string web_token = token_of_page(options);
+    const secret_text web_token = token_of_page(options);
     users_result users = open_users(options);
     host_groups groups(*users.database);
     options = or_fail(with_groups(std::move(options), groups));
-    // Before the files that describe them become inaccessible: control groups, system accounts, and
-    // the state directory.
+    // Before the files that describe them become inaccessible.
     const smb::server::process_resources resources = claim_process_resources();
     std::string runs_as = runs_as_text(options);
     const auto identity = discovery_identity(options);
@@ -521,8 +525,7 @@ void serve(const serve_options& given, const std::string& file) {
     const signals handling(
         *loop, [&] { ends_in_time->begin(), manager.stopping(); }, end_service,
         [&] { manager.reloading(), reload_users(server, *users.database, log), reloads.add(); });
-    const auto service = open_service(server, random, options, web_token, activated, identity, log);
-    smb::auth::wipe(std::as_writable_bytes(std::span(web_token)));
+    const auto service = open_service(server, random, options, web_token.view(), activated, identity, log);
     if (service) {
         report_problems(server, options, *users.database, shares.missing_snapshots, log);
         report_other_servers(journals, log);

@@ -34,10 +34,10 @@ struct observer_options {
 /// Thread safety: the loop's thread.
 class observers {
 public:
-    /// Opens the listeners. Another program may have the address of the metrics or the page, perhaps
-    /// to prevent the service: then the server logs that, and tries again until it stops. Any other
-    /// failure is an error, as a sentence; that of the default status socket is only logged.
-    /// `random` outlives it.
+    /// Opens the listeners. Another program may have the address of the metrics or the page,
+    /// perhaps to prevent the service: then the server logs that, and tries again until it stops.
+    /// Any other failure is an error, as a sentence; that of the default status socket is only
+    /// logged. `random` outlives it.
     [[nodiscard]] static std::expected<std::unique_ptr<observers>, std::string> open(
         smb::server::smb_server& server, secret_random_source& random, const observer_options& wanted);
     observers(const observers&) = delete;
@@ -48,8 +48,8 @@ public:
 
     /// Returns null if there is no status socket.
     [[nodiscard]] const status_service* status() const noexcept { return status_.get(); }
-    /// Return the URLs of the metrics and of the page; empty if they were not requested. If they are
-    /// not available yet, the reason.
+    /// Return the URLs of the metrics and of the page; empty if they were not requested. If they
+    /// are not available yet, the reason.
     [[nodiscard]] std::string metrics_text() const { return text_of("--metrics"); }
     [[nodiscard]] std::string web_text() const { return text_of("--web"); }
 

@@ -24,9 +24,9 @@ namespace sluice::cli {
 [[nodiscard]] std::string status_socket_path(std::uint16_t port);
 [[nodiscard]] std::string second_status_socket_path(std::uint16_t port);
 
-/// Returns whether a file of the directory has a name that servers give to their sockets: PORT.sock,
-/// PORT-PID.sock, or status.sock, as the packaged service does. Others, as the socket of a web page,
-/// do not answer the question. Pure function.
+/// Returns whether a file of the directory has a name that servers give to their sockets:
+/// PORT.sock, PORT-PID.sock, or status.sock, as the packaged service does. Others, such as the
+/// socket of a web page, do not answer the question. Pure function.
 [[nodiscard]] bool is_status_socket_name(std::string_view name) noexcept;
 /// Returns the status sockets in the directory, by name; none if it is missing or not trustworthy.
 /// Sockets of servers that died are included.

@@ -26,8 +26,8 @@ io::task<void> request_listener::accept_all() noexcept {
     close();
 }
 
-// The file is removed first: while the listener exists, no successor replaces the file, so it is not
-// the file of a successor.
+// The file is removed first: while the listener exists, no successor replaces the file, so it is
+// not the file of a successor.
 void request_listener::close() noexcept {
     if (not path_.empty()) (void)::unlink(path_.c_str());
     path_.clear();

@@ -61,7 +61,7 @@ private:
     answerer answer_;
     std::size_t connections_max_;
     std::function<bool(const io::socket_address&)> is_accepted_;  // none: all
-    std::string path_;                                            // of the file to remove
+    std::string path_;                                            // a file to remove; or empty
     io::task_group tasks_;
     std::size_t connections_ = 0;
 };

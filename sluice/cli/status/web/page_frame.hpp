@@ -41,8 +41,8 @@ void end_page(html_writer& to);
 /// Writes the number of entries, and links to the first and the next part of the list.
 void add_range(html_writer& to, const page_range& range, const page_view& view, markup path, markup entries);
 
-/// Writes a button that sends a form with the token of the session, the number of an object, and the
-/// settings of the page to return to.
+/// Writes a button that sends a form with the token of the session, the number of an object, and
+/// the settings of the page to return to.
 void add_button(html_writer& to, const page_view& view, markup action, std::uint64_t number, markup label);
 
 /// Writes a query that keeps the setting of the reload, or nothing.

@@ -27,7 +27,7 @@ struct form_origin {
     std::string_view origin{};
     std::string_view fetch_site{};  // Sec-Fetch-Site
 };
-/// The headers by which a browser says why it requests a page: Sec-Fetch-Site, -Mode and -Dest.
+/// The headers with the purpose of a request of a browser: Sec-Fetch-Site, -Mode and -Dest.
 struct fetch_reason {
     std::string_view site{};
     std::string_view mode{};

@@ -42,10 +42,10 @@ namespace {
 constexpr std::size_t web_connections_max = 32;
 // So that one account leaves connections to others, on a Unix socket.
 constexpr std::size_t connections_of_account_max = 16;
-// A wrong token occupies its connection for so long. So the number of connections limits the guesses,
-// and nobody is refused who has the right token.
+// A wrong token occupies its connection during this time. So the number of connections limits the
+// guesses, and the right token is always accepted.
 constexpr std::chrono::seconds wrong_token_delay{1};
-// With so many delayed replies at once, further wrong tokens are only counted in the log.
+// From this number of delayed replies on, further wrong tokens are only counted in the log.
 constexpr std::size_t logged_at_once_max = 4;
 constexpr std::chrono::seconds totals_fresh_for{1};
 // The overview waits so often for findings of this host that are being refreshed.

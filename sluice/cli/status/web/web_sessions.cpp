@@ -29,10 +29,9 @@ namespace {
     return key;
 }
 
-[[nodiscard]] std::string account_text(uid_t user) {
+[[nodiscard]] std::string name_of(uid_t user) {
     const passwd* const account = ::getpwuid(user);
-    return account != nullptr ? fmt::format("{} (uid {})", account->pw_name, user)
-                              : fmt::format("uid {}", user);
+    return account != nullptr ? account->pw_name : std::to_string(user);
 }
 
 [[nodiscard]] std::string problem_of(const struct stat& status, token_owner owner) {
@@ -49,8 +48,10 @@ namespace {
     std::string problem = error::with_path(code, "open", path).message();
     struct stat status{};
     if (code != EACCES or ::stat(path.c_str(), &status) != 0) return problem;
-    return problem + fmt::format("; it belongs to {}, and this process runs as {}; run 'chown {}' on it",
-                                 account_text(status.st_uid), account_text(::geteuid()), ::geteuid());
+    return problem + fmt::format(
+                         "; it belongs to {}, and this process runs as {}; the account of the server must "
+                         "own it, as after 'chown {}'",
+                         name_of(status.st_uid), name_of(::geteuid()), name_of(::geteuid()));
 }
 
 [[nodiscard]] std::string first_line(std::string text) {

@@ -51,7 +51,7 @@ class Page(unittest.TestCase):
         more = ("--web-token-file", str(self.token_file)) if token else ()
         with running_server(self, PROGRAM, self.directory, self.scratch / "users", "--user", "u%p", "--web", web, *more,
                             *arguments, environment=self.environment, **how) as (port, banner):
-            where = re.search(r"^Web page +(\S+)$", banner, re.MULTILINE)[1]
+            where = re.search(r"^Web page +(\S+)", banner, re.MULTILINE)[1]
             self.web_port = int(where.rsplit(":", 1)[1]) if where.startswith("http") else None
             yield port, where
 

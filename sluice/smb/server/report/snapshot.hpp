@@ -143,7 +143,7 @@ struct path_use {
 /// The parts of a snapshot besides the traffic. The lists can be long. Their numbers are cheap; the
 /// details are requested in slices, so that no snapshot keeps a loop from its clients for long.
 struct snapshot_request {
-    bool has_totals = false;                    // everything but what follows
+    bool has_totals = false;                    // all that is not below
     bool has_open_numbers = false;              // with has_totals: the numbers of all opens, too
     bool has_names = false;                     // share, path and locks of the opens, too
     std::span<const std::uint64_t> sessions{};  // ids to describe; ended sessions are omitted
