@@ -49,61 +49,71 @@ constexpr std::chrono::seconds retry_after{5};
 
 }  // namespace
 
-result<std::string> observers::open_metrics(const io::socket_address& at) {
-    auto opened = metrics_service::open(server_, at);
+result<std::string> observers::open_status(const std::string& at) {
+    auto opened = status_service::open(server_, samples_, at);
+    if (not opened) return failure(opened.error());
+    status_ = *std::move(opened);
+    return status_->path();
+}
+
+result<std::string> observers::open_metrics(const std::string& at) {
+    const auto where = metrics_address(at);
+    ENSURE(where.has_value(), "checked when the options were read");
+    auto opened = metrics_service::open(server_, *where);
     if (not opened) return failure(opened.error());
     metrics_ = *std::move(opened);
     const auto bound = metrics_->address();
-    return fmt::format("http://{}/metrics", bound ? bound->text() : at.text());
+    return fmt::format("http://{}/metrics", bound ? bound->text() : where->text());
 }
 
-result<std::string> observers::open_web(const io::socket_address& at) {
+result<std::string> observers::open_web(const std::string& at) {
+    const auto where = web_address(at);
+    ENSURE(where.has_value(), "checked when the options were read");
     auto opened = web_service::open(
-        {.server = server_, .samples = samples_, .host = *host_findings_, .logons = logons_.get()}, at);
+        {.server = server_, .samples = samples_, .host = *host_findings_, .logons = logons_.get()}, *where);
     if (not opened) return failure(opened.error());
     web_ = *std::move(opened);
     return web_->url();
 }
 
 // Returns the permanent error of a listener; empty if there is none.
-std::string observers::open_all() {
-    for (http_listener& one : http_) {
+std::string observers::open_all(const observer_options& wanted) {
+    // The status socket is first, because its directory may be that of the socket of the page.
+    const std::array all{
+        wanted_listener{"--status-socket", wanted.status_socket, &observers::open_status,
+                        &observers::start_status},
+        wanted_listener{"--metrics", wanted.metrics, &observers::open_metrics, &observers::start_metrics},
+        wanted_listener{"--web", wanted.web, &observers::open_web, &observers::start_web}};
+    for (wanted_listener one : all) {
+        if (one.at.empty()) continue;
         auto opened = (this->*one.open)(one.at);
         if (opened) {
             one.url = *std::move(opened);
-            continue;
+        } else {
+            one.problem = opened.error().message();
+            if (is_permanent(opened.error())) return fmt::format("{}: {}", one.option, one.problem);
+            server_.context().log().write(event_severity::error,
+                                          "cannot listen for observers; trying again until it succeeds",
+                                          {{"option", one.option}, {"why", one.problem}});
         }
-        one.problem = opened.error().message();
-        if (is_permanent(opened.error())) return fmt::format("{}: {}", one.option, one.problem);
-        server_.context().log().write(event_severity::error,
-                                      "cannot listen for observers; trying again until it succeeds",
-                                      {{"option", one.option}, {"why", one.problem}});
+        wanted_.push_back(std::move(one));
     }
     return "";
 }
 
-std::string observers::open_http(secret_random_source& random, const observer_options& wanted) {
-    if (not wanted.metrics.empty()) {
-        const auto where = metrics_address(wanted.metrics);
-        ENSURE(where.has_value(), "checked when the options were read");
-        http_.push_back({.option = "--metrics", .at = *where, .open = &observers::open_metrics});
-    }
-    if (not wanted.web.empty()) {
-        const auto where = web_address(wanted.web);
-        ENSURE(where.has_value(), "checked when the options were read");
-        const clock_source& clock = server_.context().clock();
-        auto checked = background_findings::start(wanted.host_checks, clock);
-        if (not checked) return "--web: " + checked.error().message();
-        host_findings_ = *std::move(checked);
-        if (not wanted.web_token.empty())
-            logons_ = std::make_unique<web_sessions>(wanted.web_token, clock, random);
-        http_.push_back({.option = "--web", .at = *where, .open = &observers::open_web});
-    }
-    return open_all();
+// Returns why the page cannot be served; empty if it can.
+std::string observers::prepare_web(secret_random_source& random, const observer_options& wanted) {
+    const clock_source& clock = server_.context().clock();
+    auto checked = background_findings::start(wanted.host_checks, clock);
+    if (not checked) return "--web: " + checked.error().message();
+    host_findings_ = *std::move(checked);
+    if (not wanted.web_token.empty())
+        logons_ = std::make_unique<web_sessions>(wanted.web_token, clock, random);
+    return "";
 }
 
 // SMB clients are served whether it succeeds or not.
-io::task<void> observers::keep_opening(http_listener& one) noexcept {
+io::task<void> observers::keep_opening(wanted_listener& one) noexcept {
     for (unsigned attempts = 0; not one.problem.empty(); ++attempts) {
         const deadline pause = attempts < quick_retries ? deadline(quick_retry_after) : deadline(retry_after);
         const auto slept = co_await io::co_sleep(server_.context().loop(), pause);
@@ -115,46 +125,41 @@ io::task<void> observers::keep_opening(http_listener& one) noexcept {
         server_.context().log().write(event_severity::info, "listening for observers",
                                       {{"option", one.option}, {"address", one.url}});
     }
-    if (one.option == "--web")
-        web_->start();
-    else
-        metrics_->start();
+    (this->*one.start)();
 }
 
 std::string observers::text_of(std::string_view option) const {
-    const auto one = std::ranges::find(http_, option, &http_listener::option);
-    if (one == http_.end()) return "";
+    const auto one = std::ranges::find(wanted_, option, &wanted_listener::option);
+    if (one == wanted_.end()) return "";
     return one->problem.empty() ? one->url : fmt::format("not available yet: {}", one->problem);
 }
 
 void observers::start() {
     samples_.start();
-    if (status_ != nullptr) status_->start();
-    for (http_listener& one : http_)
+    const bool has_usual_status = status_ != nullptr and text_of("--status-socket").empty();
+    if (has_usual_status) status_->start();
+    for (wanted_listener& one : wanted_)
         retries_.spawn(keep_opening(one));
 }
 
-// Returns why the requested socket cannot be opened. The usual one is not needed.
-std::string observers::open_status(const std::string& path) {
-    const bool is_usual = path.empty();
-    auto opened = is_usual ? open_usual(server_, samples_) : status_service::open(server_, samples_, path);
+// The server runs without it, too.
+void observers::open_usual_status() {
+    auto opened = open_usual(server_, samples_);
     if (opened)
         status_ = *std::move(opened);
-    else if (not is_usual)
-        return "--status-socket: " + opened.error().message();
     else
         server_.context().log().write(event_severity::warning, "status socket unavailable",
                                       {{"path", status_directory()}, {"why", opened.error().message()}});
-    return "";
 }
 
 std::expected<std::unique_ptr<observers>, std::string> observers::open(smb_server& server,
                                                                        secret_random_source& random,
                                                                        const observer_options& wanted) {
     std::unique_ptr<observers> made(new observers(server));
-    // First: it creates the directory in which the socket of the page may be.
-    std::string problem = made->open_status(wanted.status_socket);
-    if (problem.empty()) problem = made->open_http(random, wanted);
+    if (wanted.status_socket.empty()) made->open_usual_status();
+    std::string problem;
+    if (not wanted.web.empty()) problem = made->prepare_web(random, wanted);
+    if (problem.empty()) problem = made->open_all(wanted);
     if (not problem.empty()) return std::unexpected(std::move(problem));
     made->start();
     return made;

@@ -34,10 +34,10 @@ struct observer_options {
 /// Thread safety: the loop's thread.
 class observers {
 public:
-    /// Opens the listeners. Another program may have the address of the metrics or the page,
-    /// perhaps to prevent the service: then the server logs that, and tries again until it stops.
-    /// Any other failure is an error, as a sentence; that of the default status socket is only
-    /// logged. `random` outlives it.
+    /// Opens the listeners. Another program may have the address of one, perhaps to prevent the
+    /// service, or a server that was killed: then the server logs that, and tries again until it
+    /// stops. Any other failure is an error, as a sentence; that of the default status socket is
+    /// only logged. `random` outlives it.
     [[nodiscard]] static std::expected<std::unique_ptr<observers>, std::string> open(
         smb::server::smb_server& server, secret_random_source& random, const observer_options& wanted);
     observers(const observers&) = delete;
@@ -46,8 +46,6 @@ public:
     /// Stops the listeners and closes them, so that a successor can use their addresses. Suspends.
     [[nodiscard]] io::task<void> stop() noexcept;
 
-    /// Returns null if there is no status socket.
-    [[nodiscard]] const status_service* status() const noexcept { return status_.get(); }
     /// Return the URLs of the metrics and of the page; empty if they were not requested. If they
     /// are not available yet, the reason.
     [[nodiscard]] std::string metrics_text() const { return text_of("--metrics"); }
@@ -55,10 +53,11 @@ public:
 
 private:
     // A listener that was requested.
-    struct http_listener {
+    struct wanted_listener {
         std::string_view option;
-        io::socket_address at;
-        result<std::string> (observers::*open)(const io::socket_address& at);  // returns its URL
+        std::string at;
+        result<std::string> (observers::*open)(const std::string& at);  // returns its URL or path
+        void (observers::*start)();
         std::string url{};
         std::string problem{};  // empty: it is open
     };
@@ -66,18 +65,22 @@ private:
     explicit observers(smb::server::smb_server& server)
         : server_(server), samples_(server), retries_(server.context().loop()) {}
 
-    [[nodiscard]] std::string open_status(const std::string& path);
-    [[nodiscard]] std::string open_http(secret_random_source& random, const observer_options& wanted);
-    [[nodiscard]] std::string open_all();
-    [[nodiscard]] result<std::string> open_metrics(const io::socket_address& at);
-    [[nodiscard]] result<std::string> open_web(const io::socket_address& at);
-    [[nodiscard]] io::task<void> keep_opening(http_listener& one) noexcept;
+    void open_usual_status();
+    [[nodiscard]] std::string prepare_web(secret_random_source& random, const observer_options& wanted);
+    [[nodiscard]] std::string open_all(const observer_options& wanted);
+    [[nodiscard]] result<std::string> open_status(const std::string& at);
+    [[nodiscard]] result<std::string> open_metrics(const std::string& at);
+    [[nodiscard]] result<std::string> open_web(const std::string& at);
+    void start_status() { status_->start(); }
+    void start_metrics() { metrics_->start(); }
+    void start_web() { web_->start(); }
+    [[nodiscard]] io::task<void> keep_opening(wanted_listener& one) noexcept;
     [[nodiscard]] std::string text_of(std::string_view option) const;
     void start();
 
     smb::server::smb_server& server_;
     server_sampler samples_;
-    std::vector<http_listener> http_;
+    std::vector<wanted_listener> wanted_;
     std::unique_ptr<web_sessions> logons_;                // with a token
     std::unique_ptr<background_findings> host_findings_;  // with a page
     std::unique_ptr<status_service> status_;
