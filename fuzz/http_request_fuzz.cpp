@@ -51,8 +51,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
            (has_http_form(read) and form.body.size() <= http_body_bytes_max));
     check_form(request.query);
     check_form(form.body);
-    (void)web_cookie_in(request.headers.cookie);
+    (void)web_cookie_in(request.headers.cookie, "sluice_web");
     (void)is_own_host(request.headers.host, io::socket_address::loopback_v4(1));
+    (void)is_own_fetch({.site = request.headers.fetch_site,
+                        .mode = request.headers.fetch_mode,
+                        .dest = request.headers.fetch_dest});
     (void)is_own_form({.host = request.headers.host,
                        .origin = request.headers.origin,
                        .fetch_site = request.headers.fetch_site});

@@ -270,7 +270,7 @@ void world::check() const {
         std::uint64_t open;
     };
     std::map<std::pair<std::string, std::string>, std::vector<range>> locks;
-    const auto numbers = server_->snapshot({.has_totals = true}).open_numbers;
+    const auto numbers = server_->snapshot({.has_totals = true, .has_open_numbers = true}).open_numbers;
     const auto found = server_->snapshot({.has_names = true, .opens = numbers});
     for (const auto& one : found.opens) {
         if (one.share == "image") continue;

@@ -116,8 +116,7 @@ constexpr double watch_seconds_usual = 2;
 
 // Returns the document of a server, or why there is none.
 [[nodiscard]] std::expected<json_value, std::string> document_of(const std::string& path, bool with_opens) {
-    constexpr std::chrono::seconds answer_within{3};
-    const auto answer = ask_server(path, question_for(with_opens), answer_within);
+    const auto answer = ask_server(path, question_for(with_opens));
     if (is_refused(answer)) return std::unexpected(refusal_text(path));
     if (not answer) return std::unexpected(about(path, answer.error()));
     std::optional<json_value> document = json_value::parse(*answer);
@@ -130,7 +129,10 @@ constexpr double watch_seconds_usual = 2;
 [[nodiscard]] std::string socket_to_watch(const status_arguments& given) {
     std::vector<std::string> alive = wanted_sockets(given);
     if (alive.size() > 1)
-        std::erase_if(alive, [](const std::string& path) { return not ask_server(path, "status\n"); });
+        std::erase_if(alive, [](const std::string& path) {
+            const auto answer = ask_server(path, "status\n");
+            return not answer or answer->empty();
+        });
     if (alive.empty()) fail(fmt::format("no running servers found in {}", status_directory()));
     if (alive.size() > 1)
         fail(
@@ -160,8 +162,9 @@ void watch_on_terminal(const std::string& path, json_value before, const status_
         const auto seen = screen.wait(std::max(left, std::chrono::milliseconds(0)));
         if (seen == live_terminal::event::quit) return;
         if (seen == live_terminal::event::redraw) continue;
-        next = std::chrono::steady_clock::now() + period;
         auto fresh = document_of(path, given.opens);
+        // After the answer, so that a slow server is not asked all the time.
+        next = std::chrono::steady_clock::now() + period;
         problem = fresh ? "" : fresh.error();
         if (fresh) before = std::exchange(now, *std::move(fresh));
     }
@@ -202,6 +205,7 @@ void run_status(const status_arguments& given) {
     for (const std::string& path : sockets) {
         const auto answer = ask_server(path, question_for(given.opens));
         if (is_refused(answer)) {
+            if (not is_chosen) continue;  // in a directory of this account: its server ends
             print_error(refusal_text(path));
             has_failed = true;
         } else if (answer) {

@@ -230,7 +230,7 @@ class SlowShares(unittest.TestCase):
         server.reload()
         self.work(server, 5)
         self.assertTrue(server.has_logged('msg="share added" share="new"'), server.log()[-2000:])
-        self.assertEqual(server.log().count(SILENT), 2, "one for the shares that are kept, one for those that are left out")
+        self.assertEqual(server.log().count(SILENT), 2, "one for the shares that are kept, one for those that the reload omits")
         self.assertIn(f'path="{hung.mount_point}/*" {LEFT_OUT}', server.log())
         self.work(server, 1, "new")
         hung.set("0")

@@ -18,7 +18,9 @@ using wire::nt_status;
 class snapshot : public served {
 protected:
     [[nodiscard]] compliant_client& client() noexcept { return *first_; }
-    [[nodiscard]] server::server_snapshot totals() { return where_.server->snapshot({.has_totals = true}); }
+    [[nodiscard]] server::server_snapshot totals() {
+        return where_.server->snapshot({.has_totals = true, .has_open_numbers = true});
+    }
     [[nodiscard]] std::vector<server::open_status> opens() {
         const auto numbers = totals().open_numbers;
         return where_.server->snapshot({.has_names = true, .opens = numbers}).opens;
@@ -42,6 +44,8 @@ TEST_F(snapshot, counts_open_objects_and_forgets_closed_ones) {
     EXPECT_EQ(totals().in_use.opens, 1U);
     EXPECT_EQ(totals().in_use.opens_of_session, 1U);
     EXPECT_EQ(totals().files, 1U);
+    EXPECT_EQ(totals().open_numbers.size(), 1U);
+    EXPECT_TRUE(where_.server->snapshot({.has_totals = true}).open_numbers.empty());
     ASSERT_EQ(client().call(command::close, wire::close_args{.file = file}).status(), nt_status::success);
     EXPECT_EQ(totals().in_use.opens, 0U);
     EXPECT_EQ(totals().files, 0U);

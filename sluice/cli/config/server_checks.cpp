@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 
 #include "sluice/base/case_fold.hpp"
@@ -14,6 +16,9 @@
 #include "sluice/cli/serve/homes/home_directories.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/status/metrics_address.hpp"
+#include "sluice/cli/status/web/web_address.hpp"
+#include "sluice/cli/status/web/web_sessions.hpp"
+#include "sluice/smb/auth/secret.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -33,12 +38,37 @@ void check_ports(const serve_options& options, findings& to) {
                          fmt::format("'{}' in listen is the same address as '{}'; remove one of them", text,
                                      first->second));
     }
-    if (options.metrics.empty()) return;
+    const auto is_of_server = [&](const io::socket_address& at) {
+        return known.empty() ? at.port() == port : known.contains(at.text());
+    };
     const auto metrics = metrics_address(options.metrics);
-    const bool is_taken = metrics and known.empty() and metrics->port() == port;
-    if (is_taken or (metrics and known.contains(metrics->text())))
+    if (metrics and is_of_server(*metrics))
         to.add_error(line_of(table, "metrics"),
                      fmt::format("metrics has the port {} of the server; use another one", metrics->port()));
+    const auto web = web_address(options.web);
+    if (not web or web->family() == io::address_family::local) return;
+    if (is_of_server(*web))
+        to.add_error(line_of(table, "web"),
+                     fmt::format("web has the port {} of the server; use another one", web->port()));
+    if (metrics and metrics->text() == web->text() and web->port() != 0)
+        to.add_error(line_of(table, "web"),
+                     fmt::format("web has the address {} of metrics; use another port", web->text()));
+}
+
+// Another account may run this check. Root can check the file of the account of the server.
+void check_token(const serve_options& options, findings& to) {
+    const std::string& path = options.web_token_file;
+    if (path.empty()) return;
+    const unsigned line = line_of(options.record->server, "web-token-file");
+    if (options.web.empty())
+        return to.add_error(line, "web-token-file has no page to protect; add web, or remove it");
+    auto token = read_web_token(path, ::geteuid() == 0 ? token_owner::any : token_owner::this_account);
+    if (token) return smb::auth::wipe(std::as_writable_bytes(std::span(*token)));
+    const std::string problem = "web-token-file: " + token.error();
+    if (::access(path.c_str(), R_OK) != 0 and errno == EACCES)
+        to.add_warning(line, problem);
+    else
+        to.add_error(line, problem);
 }
 
 void check_directory_of(const table_record& table, std::string_view key, const std::string& path,
@@ -121,6 +151,7 @@ void check_combinations(const serve_options& options, findings& to) {
 
 void check_server(const serve_options& options, findings& to) {
     check_ports(options, to);
+    check_token(options, to);
     check_paths(options, to);
     check_homes(options, to);
     check_permissions(options, to);

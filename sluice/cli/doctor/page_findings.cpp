@@ -26,7 +26,6 @@ std::function<std::vector<cli::finding>()> page_checks(serve_options options,
     for (std::string& user : options.users)  // NAME%PASSWORD
         if (const std::size_t percent = user.find('%'); percent != std::string::npos)
             user.resize(percent + 1);
-    options.web_token.clear();
     return [kept = std::move(options), at = std::move(addresses)] {
         std::vector<cli::finding> all;
         for (finding& one : findings(kept, at))

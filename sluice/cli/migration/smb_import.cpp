@@ -227,7 +227,11 @@ private:
     // The shares of users are one setting of the server, and have no settings of their own.
     void add_homes(smb_draft& to) {
         const smb_section& section = to.section;
-        if (not to.is_set("available", true)) return to.skip(section.place, "", "'available' is off");
+        // A share without a path is not available, but this section needs none.
+        const smb_parameter* const available = to.effective("available");
+        const bool lacks_path = available != nullptr and available->place.line == section.place.line;
+        if (not lacks_path and not to.is_set("available", true))
+            return to.skip(section.place, "", "'available' is off");
         if (section.lacks_restriction or global_.lacks_restriction)
             return to.skip(section.place, "", "a line that may restrict access cannot be read; correct it");
         if (server_.lacks_restriction)

@@ -24,8 +24,8 @@ struct banner_facts {
     bool users_are_for_now = false;  // named with their passwords on the command line
     std::string users_file;
     std::string discovery{};  // where the server can be found, or why not
-    std::string metrics{};    // where they are served; empty: metrics are off
-    std::string web{};        // where the page is served; empty: it is off
+    std::string metrics{};    // where they are served, or why not; empty: metrics are off
+    std::string web{};        // where the page is served, or why not; empty: it is off
     std::string multiplexer;  // which, and why
     std::string runs_as;      // the account files are used with
     std::string hardening{};  // lines about the measures that are active, and those that are not

@@ -279,8 +279,8 @@ struct opened_service {
 // web page. From here on the server has tasks, so an error ends it in the same way as a signal.
 [[nodiscard]] std::expected<opened_service, std::string> open_service(
     smb_server& server, secret_random_source& random, const serve_options& options,
-    const std::vector<int>& activated, const std::array<std::byte, 16>& identity, smb::server::event_log& log,
-    const recent_refusals& refusals) {
+    std::string_view web_token, const std::vector<int>& activated, const std::array<std::byte, 16>& identity,
+    smb::server::event_log& log, const recent_refusals& refusals) {
     server.restore();
     const auto listening = start_listening(server, options, activated);
     if (not listening) return std::unexpected(listening.error());
@@ -289,7 +289,7 @@ struct opened_service {
                         {.status_socket = options.status_socket,
                          .metrics = options.metrics,
                          .web = options.web,
-                         .web_token = options.web_token,
+                         .web_token = web_token,
                          .refusals = &refusals,
                          .host_checks = doctor::page_checks(options, texts_of(server.addresses()))});
     if (not watching) return std::unexpected(watching.error());
@@ -336,9 +336,8 @@ void print_banner(const smb_server& server, const serve_options& options, const 
         facts.listening.push_back(address.text());
         facts.port = address.port();
     }
-    if (service.watching->metrics() != nullptr)
-        if (const auto where = service.watching->metrics()->address()) facts.metrics = where->text();
-    if (service.watching->web() != nullptr) facts.web = service.watching->web()->url();
+    facts.metrics = service.watching->metrics_text();
+    facts.web = service.watching->web_text();
     std::string text = banner_text(facts);
     fmt::print("{}\n", text);
     std::fflush(stdout);
@@ -466,12 +465,21 @@ template <class Value>
                                              const std::vector<int>& activated) {
     serve_options options = or_fail(with_file(given, file));
     check_activation(activated, options);
-    if (options.web_token_file.empty()) return options;
+    return options;
+}
+
+// Returns the token of the page; empty if there is none.
+[[nodiscard]] secret_text token_of_page(const serve_options& options) {
+    secret_text kept;
+    if (options.web_token_file.empty()) return kept;
     if (options.web.empty()) fail("--web-token-file: there is no page to protect; add --web PORT");
     auto token = read_web_token(options.web_token_file);
     if (not token) fail("--web-token-file: " + token.error());
-    options.web_token = *std::move(token);
-    return options;
+    static_assert(secret_text::bytes_max >= web_token_bytes_max);
+    for (const char each : *token)
+        (void)kept.append(each);
+    smb::auth::wipe(std::as_writable_bytes(std::span(*token)));
+    return kept;
 }
 
 // Starts the thread that samples the loops.
@@ -497,6 +505,7 @@ void serve(const serve_options& given, const std::string& file) {
     const std::vector<int> activated = or_fail(take_activation_sockets());
     service_manager manager(take_service_environment(), warn);
     serve_options options = complete_options(given, file, activated);
+    const secret_text web_token = token_of_page(options);
     users_result users = open_users(options);
     host_groups groups(*users.database);
     options = prepare_shares(std::move(options), *users.database, groups);
@@ -548,7 +557,8 @@ void serve(const serve_options& given, const std::string& file) {
     const signals handling(
         *loop, [&] { ends_in_time->begin(), manager.stopping(); }, end_service,
         [&] { manager.reloading(), reload_users(server, *users.database, log), reloads.add(); });
-    const auto service = open_service(server, random, options, activated, identity, log, logs.refusals);
+    const auto service =
+        open_service(server, random, options, web_token.view(), activated, identity, log, logs.refusals);
     if (service) {
         report_problems(server, options, *users.database, shares, log);
         report_other_servers(journals, log);

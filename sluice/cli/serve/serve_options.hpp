@@ -93,7 +93,6 @@ struct serve_options {
     std::string metrics;         // [ADDRESS:]PORT; empty: none
     std::string web;             // [ADDRESS:]PORT or unix:PATH; empty: no page
     std::string web_token_file;  // empty: the page changes nothing
-    std::string web_token;       // the content of that file
     bool read_only = false;
     std::vector<std::string> read_only_users;  // in addition to those that a share names
     bool hide_unreadable = false;

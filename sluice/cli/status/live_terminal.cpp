@@ -55,15 +55,16 @@ live_terminal::live_terminal() {
     struct sigaction action{};
     action.sa_handler = note_signal;
     sigemptyset(&action.sa_mask);
-    for (const int which : handled)
-        (void)::sigaction(which, &action, nullptr);
+    static_assert(handled.size() == signals_handled);
+    for (std::size_t i = 0; i != handled.size(); ++i)
+        (void)::sigaction(handled[i], &action, &actions_before_[i]);
     enter();
 }
 
 live_terminal::~live_terminal() {
     leave();
-    for (const int which : handled)
-        (void)std::signal(which, SIG_DFL);
+    for (std::size_t i = 0; i != handled.size(); ++i)
+        (void)::sigaction(handled[i], &actions_before_[i], nullptr);
     (void)::sigprocmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 

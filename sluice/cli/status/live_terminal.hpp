@@ -3,7 +3,9 @@
 #include <signal.h>
 #include <termios.h>
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,6 +48,8 @@ private:
 
     std::optional<termios> keyboard_;  // its settings before
     sigset_t mask_before_{};
+    static constexpr std::size_t signals_handled = 7;
+    std::array<struct sigaction, signals_handled> actions_before_{};
 };
 
 }  // namespace sluice::cli

@@ -66,7 +66,7 @@ io::task<void> metrics_service::answer(io::socket_handle& socket) noexcept {
 }
 
 io::task<std::string> metrics_service::metrics() noexcept {
-    const server_snapshot totals = server_.snapshot({.has_totals = true});
+    const server_snapshot totals = server_.snapshot({.has_totals = true, .has_open_numbers = true});
     open_totals sum;
     for (std::span<const std::uint64_t> left(totals.open_numbers); not left.empty();) {
         const auto slice = left.first(std::min(left.size(), open_totals::slice));

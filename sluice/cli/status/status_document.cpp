@@ -127,9 +127,9 @@ void write_status_head(json_writer& to, const server_snapshot& totals, const rat
     to.member("started_at", text_of(totals.started_at));
     const auto up = std::chrono::duration_cast<std::chrono::seconds>(totals.taken_at - totals.started_at);
     to.member("uptime_s", static_cast<std::uint64_t>(std::max(up.count(), std::int64_t{0})));
-    const auto up_ms =
-        std::chrono::duration_cast<std::chrono::milliseconds>(totals.taken_at - totals.started_at);
-    to.member("uptime_ms", static_cast<std::uint64_t>(std::max(up_ms.count(), std::int64_t{0})));
+    const auto clock_ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(totals.sampled_at.time_since_epoch());
+    to.member("clock_ms", static_cast<std::uint64_t>(std::max(clock_ms.count(), std::int64_t{0})));
     write_texts(to, "addresses", totals.addresses);
     to.end_object();
     write_loops(to, totals.loops, loop_delays_ms);

@@ -1,6 +1,5 @@
 #include "sluice/cli/status/status_service.hpp"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <span>
@@ -45,10 +44,7 @@ result<std::unique_ptr<status_service>> status_service::open(smb_server& server,
                                                              const recent_refusals* refusals) noexcept {
     const auto address = io::socket_address::local(path);
     if (not address) return failure(address.error());
-    // Only its owner may access it from the first moment. No other thread creates files yet.
-    const mode_t before = ::umask(0177);
-    auto listener = io::listening_socket_handle::listen(*address, {.replace_stale = true});
-    (void)::umask(before);
+    auto listener = io::listening_socket_handle::listen(*address, {.replace_stale = true, .file_mode = 0600});
     if (not listener) return failure(listener.error());
     if (const auto attached = listener->set_multiplexer(&server.context().loop()); not attached)
         return failure(attached.error());
@@ -64,10 +60,8 @@ status_service::status_service(smb_server& server, const server_sampler& samples
       path_(std::move(path)),
       refusals_(refusals),
       connections_(server.context().loop(), std::move(listener),
-                   [this](io::socket_handle& socket) { return answer(socket); }) {}
-
-status_service::~status_service() {
-    (void)::unlink(path_.c_str());
+                   [this](io::socket_handle& socket) { return answer(socket); }) {
+    connections_.remove_at_end(path_);
 }
 
 io::task<void> status_service::answer(io::socket_handle& socket) noexcept {
@@ -78,7 +72,7 @@ io::task<void> status_service::answer(io::socket_handle& socket) noexcept {
         (void)co_await http::co_write_all(socket, status_refusal("unknown request"));
         co_return;
     }
-    const server_snapshot totals = server_.snapshot({.has_totals = true});
+    const server_snapshot totals = server_.snapshot({.has_totals = true, .has_open_numbers = true});
     json_writer to;
     open_totals sum;
     write_status_head(to, totals, samples_.rates(), samples_.loop_delays_ms());

@@ -18,14 +18,12 @@ namespace sluice::cli {
 /// the loop's thread.
 class status_service {
 public:
-    /// Listens at `path`, replacing the socket of a server that died. The destructor removes the
-    /// file. `samples` and `refusals` outlive it; `refusals` may be null: then the
-    /// document has none.
+    /// Listens at `path`, replacing the socket of a server that died. stop() removes the file.
+    /// `samples` and `refusals` outlive it; `refusals` may be null: then the document has none.
     /// Errors: EADDRINUSE if a running server uses it; ENAMETOOLONG; those of socket(2).
     [[nodiscard]] static result<std::unique_ptr<status_service>> open(
         smb::server::smb_server& server, const server_sampler& samples, const std::string& path,
         const recent_refusals* refusals) noexcept;
-    ~status_service();
     status_service(const status_service&) = delete;
     status_service& operator=(const status_service&) = delete;
 

@@ -53,13 +53,26 @@ std::string second_status_socket_path(std::uint16_t port) {
     return fmt::format("{}/{}-{}.sock", status_directory(), port, ::getpid());
 }
 
+bool is_status_socket_name(std::string_view name) noexcept {
+    constexpr std::string_view suffix = ".sock";
+    if (not name.ends_with(suffix)) return false;
+    name.remove_suffix(suffix.size());
+    if (name == "status") return true;
+    const auto is_number = [](std::string_view text) {
+        return not text.empty() and std::ranges::all_of(text, [](char c) { return c >= '0' and c <= '9'; });
+    };
+    const std::size_t hyphen = name.find('-');
+    const bool has_number = hyphen == name.npos or is_number(name.substr(hyphen + 1));
+    return is_number(name.substr(0, hyphen)) and has_number;
+}
+
 std::vector<std::string> status_sockets() {
     std::vector<std::string> found;
     const std::string directory = status_directory();
     if (not is_own_directory(directory)) return found;
     std::error_code unreadable;
     for (const auto& entry : std::filesystem::directory_iterator(directory, unreadable))
-        if (entry.path().extension() == ".sock") found.push_back(entry.path().string());
+        if (is_status_socket_name(entry.path().filename().native())) found.push_back(entry.path().string());
     std::ranges::sort(found);
     return found;
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/base/result.hpp"
@@ -23,8 +24,12 @@ namespace sluice::cli {
 [[nodiscard]] std::string status_socket_path(std::uint16_t port);
 [[nodiscard]] std::string second_status_socket_path(std::uint16_t port);
 
-/// Returns the sockets in the directory, by name; none if it is missing or not trustworthy. Sockets
-/// of servers that died are included.
+/// Returns whether a file of the directory has a name that servers give to their sockets:
+/// PORT.sock, PORT-PID.sock, or status.sock, as the packaged service does. Others, such as the
+/// socket of a web page, do not answer the question. Pure function.
+[[nodiscard]] bool is_status_socket_name(std::string_view name) noexcept;
+/// Returns the status sockets in the directory, by name; none if it is missing or not trustworthy.
+/// Sockets of servers that died are included.
 [[nodiscard]] std::vector<std::string> status_sockets();
 
 /// Returns the reply of the server at a socket to `question`. Errors: those of connecting

@@ -172,6 +172,35 @@ class Status(Observed):
         self.assertEqual(self.sockets(), [])
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to connect as another user")
+    def test_a_status_socket_in_use_delays_its_answers_but_not_the_server(self):
+        path = self.scratch / "status"
+        log = []
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(str(path))
+            other.listen()
+            with self.server("--status-socket", str(path), log=log) as (port, _):
+                socket.create_connection(("127.0.0.1", port), timeout=30).close()
+                other.close()
+                deadline = time.monotonic() + 60
+                while (done := self.status("--socket", str(path))).returncode != 0:
+                    self.assertLess(time.monotonic(), deadline, "the server tries again")
+                    time.sleep(0.05)
+                self.assertIn(f":{port}", done.stdout)
+        self.assertIn('msg="listening for observers"', log[0])
+
+    def test_a_socket_whose_server_sends_nothing_is_ignored(self):
+        with self.server() as (port, _):
+            path = self.scratch / "sluice" / "1.sock"
+            with socket.socket(socket.AF_UNIX) as silent:
+                silent.bind(str(path))
+                silent.listen()
+                asking = subprocess.Popen([PROGRAM, "status"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                          env=self.environment)
+                silent.accept()[0].close()
+                shown, problems = asking.communicate(timeout=60)
+                self.assertEqual((asking.returncode, problems), (0, ""))
+                self.assertIn(f":{port}", shown)
+
     def test_another_account_is_refused_even_if_it_can_access_the_socket(self):
         path = self.scratch / "status"
         with self.server("--status-socket", str(path)):

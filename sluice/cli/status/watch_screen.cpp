@@ -47,8 +47,10 @@ struct traffic_rates {
 }
 
 [[nodiscard]] double seconds_between(const json_value& before, const json_value& now) noexcept {
-    const double from = before["server"]["uptime_ms"].number();
-    const double to = now["server"]["uptime_ms"].number();
+    // A server that was started in between counts from 0.
+    if (before["server"]["started_at"].text() != now["server"]["started_at"].text()) return 0;
+    const double from = before["server"]["clock_ms"].number();
+    const double to = now["server"]["clock_ms"].number();
     return to > from ? (to - from) / 1000 : 0;
 }
 

@@ -21,8 +21,8 @@ struct client {
     std::uint64_t read_bytes = 0;
 };
 
-[[nodiscard]] json_value server(std::uint64_t uptime_ms, const std::vector<client>& clients,
-                                const std::string& more = "") {
+[[nodiscard]] json_value server(std::uint64_t clock_ms, const std::vector<client>& clients,
+                                const std::string& more = "", const std::string& started_at = "yesterday") {
     std::string sessions;
     std::uint64_t read_bytes = 0;
     for (const client& one : clients) {
@@ -33,10 +33,10 @@ struct client {
             sessions.empty() ? "" : ",", one.id, one.user, one.id, one.read_bytes / 10, one.read_bytes);
     }
     return document(fmt::format(
-        R"({{"format":"sluice-status","program":{{"version":"1.0"}},"server":{{"name":"FILES","uptime_s":{},"uptime_ms":{}}},)"
+        R"({{"format":"sluice-status","program":{{"version":"1.0"}},"server":{{"name":"FILES","started_at":"{}","uptime_s":{},"clock_ms":{}}},)"
         R"("loops":[{{"delay_ms":0.1}},{{"delay_ms":25.5}}],"traffic":{{"requests":{{"read":{}}},"failures":0,)"
         R"("read_bytes":{},"written_bytes":0}},"counts":{{"sessions":{},"files":7}},"sessions":[{}]{}}})",
-        uptime_ms / 1000, uptime_ms, read_bytes / 10, read_bytes, clients.size(), sessions, more));
+        started_at, clock_ms / 1000, clock_ms, read_bytes / 10, read_bytes, clients.size(), sessions, more));
 }
 
 [[nodiscard]] std::string joined(const std::vector<std::string>& lines) {
@@ -71,7 +71,8 @@ TEST(watch_screen, the_client_with_most_traffic_is_the_first) {
 TEST(watch_screen, a_new_client_counts_from_zero_and_a_restart_shows_no_rates) {
     const auto lines = watch_screen(server(1000, {}), server(2000, {{.read_bytes = 5000}}), {});
     EXPECT_NE(joined(lines).find("5.0 kB/s"), std::string::npos);
-    const auto restarted = watch_screen(server(90'000, {{.read_bytes = 5000}}), server(10, {}), {});
+    const auto restarted = watch_screen(server(10, {{.read_bytes = 5000}}),
+                                        server(90'000, {{.read_bytes = 9000}}, "", "today"), {});
     EXPECT_EQ(restarted[1], "Read 0 B/s  Written 0 B/s  Requests 0/s  Failed 0/s");
 }
 

@@ -105,6 +105,8 @@ struct header_state {
     const std::array known{known_header{"host", &into.host},
                            known_header{"origin", &into.origin},
                            known_header{"sec-fetch-site", &into.fetch_site},
+                           known_header{"sec-fetch-mode", &into.fetch_mode},
+                           known_header{"sec-fetch-dest", &into.fetch_dest},
                            known_header{"cookie", &into.cookie},
                            known_header{"authorization", &into.authorization},
                            known_header{"content-type", &into.content_type}};
@@ -167,8 +169,6 @@ std::string_view reason_of(http_status status) noexcept {
             return "Unsupported Media Type";
         case http_status::misdirected_request:
             return "Misdirected Request";
-        case http_status::too_many_requests:
-            return "Too Many Requests";
         case http_status::headers_too_large:
             return "Request Header Fields Too Large";
         case http_status::version_not_supported:

@@ -30,7 +30,6 @@ enum class http_status : std::uint16_t {
     content_too_large = 413,
     unsupported_media_type = 415,
     misdirected_request = 421,
-    too_many_requests = 429,
     headers_too_large = 431,
     version_not_supported = 505,
 };
@@ -43,6 +42,8 @@ struct http_headers {
     std::string_view host{};
     std::string_view origin{};
     std::string_view fetch_site{};  // Sec-Fetch-Site
+    std::string_view fetch_mode{};  // Sec-Fetch-Mode
+    std::string_view fetch_dest{};  // Sec-Fetch-Dest
     std::string_view cookie{};
     std::string_view authorization{};
     std::string_view content_type{};

@@ -1,9 +1,12 @@
 #include "sluice/discovery/http/request_listener.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "sluice/io/stream/socket_sender.hpp"
 #include "sluice/io/task/awaitable.hpp"
@@ -18,6 +21,20 @@ constexpr std::chrono::milliseconds pause_when_out_of_descriptors{50};
 }  // namespace
 
 io::task<void> request_listener::accept_all() noexcept {
+    io::task<void> accepting = accept_until_stop();
+    co_await std::move(accepting);
+    close();
+}
+
+// The file is removed first: while the listener exists, no successor replaces the file, so it is
+// not the file of a successor.
+void request_listener::close() noexcept {
+    if (not path_.empty()) (void)::unlink(path_.c_str());
+    path_.clear();
+    if (listener_.is_valid()) (void)listener_.close();
+}
+
+io::task<void> request_listener::accept_until_stop() noexcept {
     for (;;) {
         auto accepted = co_await io::async_accept(listener_);
         if (not accepted) {

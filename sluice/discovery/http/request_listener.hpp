@@ -33,14 +33,18 @@ public:
           tasks_(loop) {}
     request_listener(const request_listener&) = delete;
     request_listener& operator=(const request_listener&) = delete;
+    ~request_listener() { close(); }
 
     /// Closes connections from other peers at once: they are not read, and do not count.
     /// Before start().
     void accept_only(std::function<bool(const io::socket_address& peer)> is_accepted) {
         is_accepted_ = std::move(is_accepted);
     }
+    /// Removes the file of a Unix socket when the listener is closed. Before start().
+    void remove_at_end(std::string path) { path_ = std::move(path); }
     void start() { tasks_.spawn(accept_all()); }
-    /// Ends the current connections. done() waits for their end. Suspends.
+    /// Ends the current connections, and closes the listener: a successor of this process can use
+    /// its address, even if this one lives on. done() waits for their end. Suspends.
     void stop() noexcept { tasks_.cancel(); }
     [[nodiscard]] io::task<void> done() noexcept;
 
@@ -48,6 +52,8 @@ public:
 
 private:
     [[nodiscard]] io::task<void> accept_all() noexcept;
+    [[nodiscard]] io::task<void> accept_until_stop() noexcept;
+    void close() noexcept;
     [[nodiscard]] io::task<void> converse(io::socket_handle socket) noexcept;
 
     io::io_multiplexer& loop_;
@@ -55,6 +61,7 @@ private:
     answerer answer_;
     std::size_t connections_max_;
     std::function<bool(const io::socket_address&)> is_accepted_;  // none: all
+    std::string path_;                                            // a file to remove; or empty
     io::task_group tasks_;
     std::size_t connections_ = 0;
 };

@@ -84,6 +84,11 @@ result<listening_socket_handle> listening_socket_handle::listen(const socket_add
         auto set = set_socket_option(owner.descriptor(), SOL_SOCKET, SO_REUSEADDR, 1, "set SO_REUSEADDR");
         if (not set) return failure(set.error());
     }
+    // The kernel creates the file with the mode of the socket. A change of the file after that
+    // would be too late, and another umask would affect other threads.
+    if (local.family() == address_family::local and ::fchmod(owner.descriptor(), options.file_mode) != 0) {
+        return failure(address_error(errno, "set the mode of the socket", local));
+    }
     if (auto bound = bind_to(owner.descriptor(), local, type, options.replace_stale); not bound) {
         return failure(bound.error());
     }

@@ -18,6 +18,9 @@ struct listen_options {
     /// it. If two servers do so at the same time, both may succeed: make them exclude each other
     /// first.
     bool replace_stale = false;
+    /// Unix: the permissions of the socket file from its first moment, less those that the umask
+    /// removes. Only accounts that may write to it can connect.
+    unsigned file_mode = 0777;
     socket_options accepted{};  ///< the initial options of connections
 };
 

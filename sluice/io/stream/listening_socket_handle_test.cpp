@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -137,6 +138,15 @@ TEST(listening_socket_handle, a_stale_socket_file_is_named_with_the_remedy_or_re
     EXPECT_NE(message.find(path.path().string()), std::string::npos) << message;
     EXPECT_NE(message.find("replace_stale"), std::string::npos) << message;
     EXPECT_TRUE(listening_socket_handle::listen(path.address(), {.replace_stale = true}).has_value());
+}
+
+TEST(listening_socket_handle, a_socket_file_has_the_requested_mode) {
+    const temporary_path path("mode");
+    const auto listener = listening_socket_handle::listen(path.address(), {.file_mode = 0600});
+    ASSERT_TRUE(listener.has_value()) << listener.error().message();
+    struct stat made{};
+    ASSERT_EQ(::stat(std::string(path.address().local_name()).c_str(), &made), 0);
+    EXPECT_EQ(made.st_mode & 0777, 0600U);
 }
 
 TEST(listening_socket_handle, a_live_server_and_a_plain_file_are_never_replaced) {

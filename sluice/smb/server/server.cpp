@@ -319,13 +319,14 @@ std::size_t smb_server::end_sessions_of_removed_users() noexcept {
     return server::end_sessions_of_removed_users(context_);
 }
 
-bool smb_server::end_session(std::uint64_t id, std::string_view by) noexcept {
+std::optional<std::size_t> smb_server::end_session(std::uint64_t id, std::string_view by) noexcept {
     const std::shared_ptr<session> found = context_.sessions.find(id);
-    if (found == nullptr) return false;
+    if (found == nullptr) return std::nullopt;
     const session::phase now = found->state();
     const bool is_established = now == session::phase::valid or now == session::phase::expired;
-    if (not is_established or not found->claim_end()) return false;
-    return end_session_by(context_, *found, by).has_ended;
+    if (not is_established or not found->claim_end()) return std::nullopt;
+    const ended_session ended = end_session_by(context_, *found, by);
+    return ended.has_ended ? std::optional(ended.opens) : std::nullopt;
 }
 
 bool smb_server::close_file(std::uint64_t number, std::string_view by) noexcept {

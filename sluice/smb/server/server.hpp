@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -66,9 +67,10 @@ public:
     /// client. Returns the number of sessions.
     std::size_t end_sessions_of_removed_users() noexcept;
     /// Ends an established session, as NetSessionDel does, and logs it with the name of the
-    /// administrator. Returns false if there is none with this ID, or another has ended it.
+    /// administrator. Returns the number of its opens, which ended with it; std::nullopt if there
+    /// is no session with this ID, or another has ended it.
     /// Blocks: for the file systems, when files are removed. The first loop's thread.
-    bool end_session(std::uint64_t id, std::string_view by) noexcept;
+    std::optional<std::size_t> end_session(std::uint64_t id, std::string_view by) noexcept;
     /// Closes an open file, as NetFileClose does, by its number in a snapshot, and logs it. Returns
     /// false if it is not open. Blocks, thread: as above.
     bool close_file(std::uint64_t number, std::string_view by) noexcept;
@@ -90,9 +92,9 @@ public:
     [[nodiscard]] std::vector<io::socket_address> addresses() const;
     [[nodiscard]] server_gauges gauges() const noexcept;
     /// Returns the state and the traffic of the server, as plain values. Complexity: linear in the
-    /// connections; with totals also in sessions and opens, whose numbers it lists; and in the
-    /// details that `wanted` names. Reads one object after the other, not all at one moment.
-    /// Allocates: the result. Any thread.
+    /// connections; with totals also in sessions, whose numbers it lists, and in opens if their
+    /// numbers are wanted; and in the details that `wanted` names. Reads one object after the
+    /// other, not all at one moment. Allocates: the result. Any thread.
     [[nodiscard]] server_snapshot snapshot(const snapshot_request& wanted) const;
 
 private:

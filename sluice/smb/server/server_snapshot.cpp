@@ -204,6 +204,7 @@ void smb_server::add_totals_to(server_snapshot& into) const {
     into.name = context_.configuration().name;
     into.started_at = context_.started_at();
     into.taken_at = context_.clock().utc_now();
+    into.sampled_at = context_.clock().steady_now();
     for (const io::socket_address& where : addresses())
         into.addresses.push_back(where.text());
     for (const auto& each : context_.loops())
@@ -226,9 +227,7 @@ void smb_server::add_totals_to(server_snapshot& into) const {
     into.in_use = in_use();
     for (const std::shared_ptr<session>& one : context_.sessions.all())
         into.session_ids.push_back(one->id);
-    into.open_numbers = context_.opens.numbers();
     std::ranges::sort(into.session_ids);
-    std::ranges::sort(into.open_numbers);
 }
 
 server_snapshot smb_server::snapshot(const snapshot_request& wanted) const {
@@ -238,6 +237,10 @@ server_snapshot smb_server::snapshot(const snapshot_request& wanted) const {
         context_.connections.read_each([&](const connection& client) { of_open += client.counters.now(); });
     taken.traffic += of_open;
     if (wanted.has_totals) add_totals_to(taken);
+    if (wanted.has_totals and wanted.has_open_numbers) {
+        taken.open_numbers = context_.opens.numbers();
+        std::ranges::sort(taken.open_numbers);
+    }
     std::vector<session_and_channels> sessions;
     for (const std::uint64_t id : wanted.sessions)
         if (std::shared_ptr<session> found = context_.find_session(id)) {

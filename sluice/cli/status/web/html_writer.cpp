@@ -50,6 +50,15 @@ html_writer& html_writer::text(std::string_view from_outside) {
     return *this;
 }
 
+html_writer& html_writer::path(std::string_view from_outside) {
+    constexpr std::size_t half = text_bytes_max / 2;
+    if (from_outside.size() <= text_bytes_max) return text(from_outside);
+    std::string_view end = from_outside.substr(from_outside.size() - half);
+    while (not end.empty() and continues_character(end.front()))
+        end.remove_prefix(1);
+    return text(beginning_of(from_outside, half)).add("…").text(end);
+}
+
 html_writer& html_writer::number(std::uint64_t value) {
     document_ += std::to_string(value);
     return *this;

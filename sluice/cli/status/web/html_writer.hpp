@@ -36,6 +36,8 @@ public:
     /// escaped, and characters that control a terminal or the direction of the text, and bytes that
     /// are not UTF-8, are replaced by question marks.
     html_writer& text(std::string_view from_outside);
+    /// The same for a path; a longer one has the ellipsis in the middle.
+    html_writer& path(std::string_view from_outside);
     html_writer& number(std::uint64_t value);
     /// Writes a number with one digit after the decimal point; 0 if it is not finite.
     html_writer& decimal(double value);

@@ -39,5 +39,19 @@ TEST(html_writer, numbers_are_finite) {
     EXPECT_EQ(to.take(), "<b>18446744073709551615</b>1.20.00.0");
 }
 
+TEST(html_writer, a_long_path_keeps_its_beginning_and_its_end) {
+    std::string middle;
+    while (middle.size() < html_writer::text_bytes_max)
+        middle += "ä";
+    html_writer to;
+    const std::string page = to.path("first/" + middle + "/last<.txt").take();
+    EXPECT_TRUE(page.starts_with("first/ä"));
+    EXPECT_TRUE(page.ends_with("ä/last&lt;.txt"));
+    EXPECT_NE(page.find("ä…ä"), std::string::npos);
+    EXPECT_LT(page.size(), html_writer::text_bytes_max + 20);
+    html_writer other;
+    EXPECT_EQ(other.path("a/b").take(), "a/b");
+}
+
 }  // namespace
 }  // namespace sluice::cli

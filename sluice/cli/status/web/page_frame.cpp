@@ -79,6 +79,9 @@ void add_button(html_writer& to, const page_view& view, markup action, std::uint
     to.add("<form method=\"post\" action=\"").add(action);
     to.add("\"><input type=\"hidden\" name=\"form\" value=\"").text(view.form_token);
     to.add("\"><input type=\"hidden\" name=\"number\" value=\"").number(number);
+    if (view.after != 0) to.add("\"><input type=\"hidden\" name=\"after\" value=\"").number(view.after);
+    if (view.refresh_s != 0)
+        to.add("\"><input type=\"hidden\" name=\"refresh\" value=\"").number(view.refresh_s);
     to.add("\"><button>").add(label).add("</button></form>");
 }
 

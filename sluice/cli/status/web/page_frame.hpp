@@ -22,6 +22,7 @@ struct page_view {
     std::string_view server;        // its name
     std::string_view form_token{};  // proves that a form comes from a page; empty: no actions
     unsigned refresh_s = 0;         // time between automatic reloads; 0: none
+    std::uint64_t after = 0;        // the part of a list that is shown; 0: the beginning
 };
 
 /// A part of a long list.
@@ -40,7 +41,8 @@ void end_page(html_writer& to);
 /// Writes the number of entries, and links to the first and the next part of the list.
 void add_range(html_writer& to, const page_range& range, const page_view& view, markup path, markup entries);
 
-/// Writes a button that sends a form with the token of the session and the number of an object.
+/// Writes a button that sends a form with the token of the session, the number of an object, and
+/// the settings of the page to return to.
 void add_button(html_writer& to, const page_view& view, markup action, std::uint64_t number, markup label);
 
 /// Writes a query that keeps the setting of the reload, or nothing.

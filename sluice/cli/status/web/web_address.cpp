@@ -67,6 +67,11 @@ bool is_own_host(std::string_view host, const io::socket_address& own) noexcept 
     return name == without_port(own.text_into(memory));
 }
 
+bool is_own_fetch(const fetch_reason& sent) noexcept {
+    if (sent.site != "cross-site" and sent.site != "same-site") return true;
+    return sent.mode == "navigate" and (sent.dest.empty() or sent.dest == "document");
+}
+
 bool is_own_form(const form_origin& sent) noexcept {
     if (not sent.fetch_site.empty()) return sent.fetch_site == "same-origin";
     if (sent.origin.empty()) return true;

@@ -27,6 +27,15 @@ struct form_origin {
     std::string_view origin{};
     std::string_view fetch_site{};  // Sec-Fetch-Site
 };
+/// The headers with the purpose of a request of a browser: Sec-Fetch-Site, -Mode and -Dest.
+struct fetch_reason {
+    std::string_view site{};
+    std::string_view mode{};
+    std::string_view dest{};
+};
+/// Returns whether a page was not requested by a page of another site, as its image or frame: the
+/// user of a browser may follow a link to it. Pure function.
+[[nodiscard]] bool is_own_fetch(const fetch_reason& sent) noexcept;
 /// Returns whether a form was not sent by a page of another site. If both headers are missing, the
 /// sender is not a browser of today; the token of the form still protects. Pure function.
 [[nodiscard]] bool is_own_form(const form_origin& sent) noexcept;

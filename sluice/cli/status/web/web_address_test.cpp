@@ -56,5 +56,18 @@ TEST(web_address, a_form_of_another_site_is_refused) {
         EXPECT_FALSE(is_own_form({.host = host, .origin = origin})) << origin;
 }
 
+TEST(web_fetch, pages_are_for_their_users_and_not_for_pages_of_other_sites) {
+    EXPECT_TRUE(is_own_fetch({}));
+    EXPECT_TRUE(is_own_fetch({.site = "same-origin", .mode = "no-cors", .dest = "style"}));
+    EXPECT_TRUE(is_own_fetch({.site = "none", .mode = "navigate", .dest = "document"}));
+    for (const std::string_view site : {"cross-site", "same-site"}) {
+        EXPECT_TRUE(is_own_fetch({.site = site, .mode = "navigate", .dest = "document"})) << site;
+        EXPECT_TRUE(is_own_fetch({.site = site, .mode = "navigate"})) << site;
+        EXPECT_FALSE(is_own_fetch({.site = site, .mode = "no-cors", .dest = "image"})) << site;
+        EXPECT_FALSE(is_own_fetch({.site = site, .mode = "navigate", .dest = "iframe"})) << site;
+        EXPECT_FALSE(is_own_fetch({.site = site})) << site;
+    }
+}
+
 }  // namespace
 }  // namespace sluice::cli

@@ -194,7 +194,7 @@ void add_session(html_writer& to, const page_view& view, const session_status& o
 }
 
 void add_open(html_writer& to, const page_view& view, const open_status& one, std::string_view user) {
-    to.add("<tr><td class=\"path\">").text(path_text(one)).add("</td><td>").text(one.share);
+    to.add("<tr><td class=\"path\">").path(path_text(one)).add("</td><td>").text(one.share);
     to.add("</td><td>").text(one.session == 0 ? "(client is gone)" : user).add("</td><td>");
     to.text(access_text(one.access)).add("</td><td class=\"number\">").number(one.locks).add("</td><td>");
     to.text(caching_text(one)).add("</td>");

@@ -159,5 +159,13 @@ TEST(findings_of_totals, stalls_and_reached_limits_are_found) {
     EXPECT_EQ(found[1].what, "the limit of connections without a session was reached 3 times");
 }
 
+TEST(web_pages, a_button_keeps_the_part_of_the_list_and_the_reload) {
+    const open_status one = open_of(1);
+    const page_view view{.server = "S", .form_token = "f0", .refresh_s = 5, .after = 4711};
+    const std::string page = files_page(view, {}, std::span(&one, 1), {});
+    EXPECT_TRUE(has(page, "name=\"after\" value=\"4711\""));
+    EXPECT_TRUE(has(page, "name=\"refresh\" value=\"5\""));
+}
+
 }  // namespace
 }  // namespace sluice::cli

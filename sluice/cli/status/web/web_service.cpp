@@ -1,19 +1,23 @@
 #include "sluice/cli/status/web/web_service.hpp"
 
 #include <fmt/core.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "sluice/base/case_fold.hpp"
 #include "sluice/base/ensure.hpp"
 #include "sluice/cli/status/open_totals.hpp"
 #include "sluice/cli/status/web/web_address.hpp"
 #include "sluice/io/task/sync_wait.hpp"
+#include "sluice/smb/server/core/limits.hpp"
+#include "sluice/smb/server/core/loop_wait.hpp"
+#include "sluice/smb/server/net/server_loop.hpp"
 
 namespace sluice::cli {
 
@@ -36,9 +40,14 @@ using smb::server::server_snapshot;
 namespace {
 
 constexpr std::size_t web_connections_max = 32;
-// With at most so many delayed replies at once, a client tries a few tokens a second.
+// So that one account leaves connections to others, on a Unix socket.
+constexpr std::size_t connections_of_account_max = 16;
+// A wrong token occupies its connection during this time. So the number of connections limits the
+// guesses, and the right token is always accepted.
 constexpr std::chrono::seconds wrong_token_delay{1};
-constexpr std::size_t delayed_max = 4;
+// From this number of delayed replies on, further wrong tokens are only counted in the log.
+constexpr std::size_t logged_at_once_max = 4;
+constexpr std::chrono::seconds totals_fresh_for{1};
 // The overview waits so often for findings of this host that are being refreshed.
 constexpr unsigned host_waits_max = 50;
 constexpr std::chrono::milliseconds host_wait{20};
@@ -64,10 +73,10 @@ constexpr std::string_view safety_headers =
         case http_status::unauthorized:
             return "Send the token of the administrator: 'Authorization: Bearer TOKEN'.";
         case http_status::forbidden:
-            return "The form was not sent by a page of this server, or the session has ended. Open the page "
-                   "again.";
+            return "The request was not sent by a page of this server, or the session has ended. Open the "
+                   "page again.";
         case http_status::not_found:
-            return "This page does not exist.";
+            return "This page, session or open file does not exist.";
         case http_status::method_not_allowed:
             return "Use GET for pages, and POST for their forms.";
         case http_status::length_required:
@@ -76,8 +85,6 @@ constexpr std::string_view safety_headers =
             return "Send the form as application/x-www-form-urlencoded.";
         case http_status::misdirected_request:
             return "The Host header names another server. Use localhost, 127.0.0.1 or [::1].";
-        case http_status::too_many_requests:
-            return "Too many wrong tokens. Try again in a few seconds.";
         default:
             return "The request is not valid.";
     }
@@ -105,40 +112,69 @@ constexpr std::string_view safety_headers =
     return peer ? peer->text() : "unknown";
 }
 
-[[nodiscard]] std::string session_cookie(std::string_view value, bool ends) {
-    return fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/{}", web_cookie_name, value,
-                       ends ? "; Max-Age=0" : "");
+[[nodiscard]] std::string session_cookie(std::string_view name, std::string_view value, bool ends) {
+    return fmt::format("{}={}; HttpOnly; SameSite=Strict; Path=/{}", name, value, ends ? "; Max-Age=0" : "");
 }
+
+// Returns the page that a form was on, with its settings.
+[[nodiscard]] std::string page_of_form(std::string_view path, std::string_view form) {
+    std::string to(path);
+    const auto add = [&](std::string_view name, std::uint64_t value) {
+        if (value != 0) to += fmt::format("{}{}={}", to.size() == path.size() ? '?' : '&', name, value);
+    };
+    add("after", form_number(form, "after").value_or(0));
+    add("refresh", refresh_of(form));
+    return to;
+}
+
+// Returns whether the request names the scheme of tokens (RFC 9110, section 11.1: in any case), and
+// the token.
+[[nodiscard]] std::optional<std::string_view> bearer_token(std::string_view authorization) noexcept {
+    constexpr std::string_view scheme = "Bearer ";
+    if (not equal_ignoring_case(authorization.substr(0, scheme.size()), scheme)) return std::nullopt;
+    return authorization.substr(scheme.size());
+}
+
+// Counts a connection of an account while it exists.
+class counted_connection {
+public:
+    using counts = std::map<uid_t, std::size_t>;
+    counted_connection(counts& all, uid_t account) : all_(all), mine_(all.try_emplace(account).first) {
+        ++mine_->second;
+    }
+    counted_connection(const counted_connection&) = delete;
+    counted_connection& operator=(const counted_connection&) = delete;
+    ~counted_connection() {
+        if (--mine_->second == 0) all_.erase(mine_);
+    }
+    [[nodiscard]] std::size_t of_account() const noexcept { return mine_->second; }
+
+private:
+    counts& all_;
+    counts::iterator mine_;
+};
 
 }  // namespace
 
-result<std::unique_ptr<web_service>> web_service::open(const dependencies& with, const io::socket_address& at,
-                                                       std::string_view token) noexcept {
-    // Only its owner may access a Unix socket from the first moment. No other thread creates files
-    // yet.
-    const mode_t before = ::umask(0177);
-    auto listener = io::listening_socket_handle::listen(at, {.replace_stale = true});
-    (void)::umask(before);
+result<std::unique_ptr<web_service>> web_service::open(const dependencies& with,
+                                                       const io::socket_address& at) noexcept {
+    auto listener = io::listening_socket_handle::listen(at, {.replace_stale = true, .file_mode = 0600});
     if (not listener) return failure(listener.error());
     const auto bound = listener->local_address();
     if (not bound) return failure(bound.error());
     if (const auto attached = listener->set_multiplexer(&with.server.context().loop()); not attached)
         return failure(attached.error());
-    return std::unique_ptr<web_service>(new web_service(with, *std::move(listener), *bound, token));
+    return std::unique_ptr<web_service>(new web_service(with, *std::move(listener), *bound));
 }
 
 web_service::web_service(const dependencies& with, io::listening_socket_handle listener,
-                         const io::socket_address& at, std::string_view token)
+                         const io::socket_address& at)
     : with_(with),
       at_(at),
       connections_(
           with.server.context().loop(), std::move(listener),
           [this](io::socket_handle& socket) { return answer(socket); }, web_connections_max) {
-    if (not token.empty()) logons_.emplace(token, with.server.context().clock(), with.random);
-}
-
-web_service::~web_service() {
-    if (const std::string path(at_.local_name()); not path.empty()) (void)::unlink(path.c_str());
+    connections_.remove_at_end(std::string(at_.local_name()));
 }
 
 std::string web_service::url() const {
@@ -146,21 +182,14 @@ std::string web_service::url() const {
 }
 
 io::task<void> web_service::answer(io::socket_handle& socket) noexcept {
+    std::optional<counted_connection> counted;
+    if (const auto account = socket.peer_credentials()) counted.emplace(accounts_, account->user);
+    if (counted and counted->of_account() > connections_of_account_max) co_return;
     const std::string read = co_await co_read_until(socket, http_request_bytes_max, has_http_form);
     if (read.empty()) co_return;  // the client only checked that the port is open
     const http_request asked = parse_http_form(read);
-    reply made{.status = asked.problem};
-    if (asked.problem == http_status::ok and not is_own_host(asked.headers.host, at_))
-        made.status = http_status::misdirected_request;
-    if (made.status == http_status::ok) {
-        visitor by = visitor_of(asked, socket);
-        if (asked.method == http_method::post) {
-            made = act(asked, by);
-        } else {
-            io::task<reply> making = page(asked, std::move(by));
-            made = co_await std::move(making);
-        }
-    }
+    io::task<reply> making = reply_to(asked, socket);
+    reply made = co_await std::move(making);
     if (made.body.empty() and made.status != http_status::see_other)
         made.body = problem_page(made.status, explanation_of(made.status));
     if (made.is_delayed) {
@@ -181,19 +210,65 @@ io::task<void> web_service::answer(io::socket_handle& socket) noexcept {
     (void)co_await co_write_all(socket, std::move(text));
 }
 
+io::task<web_service::reply> web_service::reply_to(const http_request& asked,
+                                                   const io::socket_handle& socket) noexcept {
+    const http_headers& sent = asked.headers;
+    if (asked.problem != http_status::ok) co_return reply{.status = asked.problem};
+    if (not is_own_host(sent.host, at_)) co_return reply{.status = http_status::misdirected_request};
+    const bool is_action = asked.method == http_method::post;
+    if (not is_action and
+        not is_own_fetch({.site = sent.fetch_site, .mode = sent.fetch_mode, .dest = sent.fetch_dest}))
+        co_return reply{.status = http_status::forbidden};
+    visitor by = visitor_of(asked, socket);
+    io::task<reply> making = is_action ? act(asked, by) : page(asked, by);
+    reply made = co_await std::move(making);
+    co_return made;
+}
+
+// A page takes up to a few milliseconds.
+io::task<void> web_service::take_turn() noexcept {
+    io::io_multiplexer& loop = with_.server.context().loop();
+    while (last_page_turn_ == loop.turn()) {
+        io::task<void> others = smb::server::later_turn(loop);
+        co_await std::move(others);
+    }
+    last_page_turn_ = loop.turn();
+}
+
+std::shared_ptr<const server_snapshot> web_service::totals(bool has_open_numbers) {
+    const clock_source::steady_time now = with_.server.context().clock().steady_now();
+    const bool is_fresh = totals_ != nullptr and now - totals_->sampled_at < totals_fresh_for;
+    if (is_fresh and (has_open_numbers_ or not has_open_numbers)) return totals_;
+    totals_ = std::make_shared<const server_snapshot>(
+        with_.server.snapshot({.has_totals = true, .has_open_numbers = has_open_numbers}));
+    has_open_numbers_ = has_open_numbers;
+    return totals_;
+}
+
+void web_service::log_wrong_token(const std::string& peer) {
+    if (delayed_ >= logged_at_once_max) {
+        ++unlogged_;
+        return;
+    }
+    with_.server.context().log().write(
+        event_severity::warning, wrong_token,
+        {{"peer", peer}, {"others_before", std::to_string(std::exchange(unlogged_, 0))}});
+}
+
 web_service::visitor web_service::visitor_of(const http_request& asked, const io::socket_handle& socket) {
-    visitor by{.may_see = not logons_.has_value(), .name = name_of_peer(socket)};
-    if (not logons_) return by;
-    constexpr std::string_view scheme = "Bearer ";
-    if (asked.headers.authorization.starts_with(scheme)) {
-        by.may_see =
-            delayed_ < delayed_max and logons_->is_token(asked.headers.authorization.substr(scheme.size()));
+    visitor by{.may_see = with_.logons == nullptr, .name = name_of_peer(socket)};
+    if (with_.logons == nullptr) return by;
+    if (const auto token = bearer_token(asked.headers.authorization)) {
+        by.may_see = with_.logons->is_token(*token);
         by.has_wrong_token = not by.may_see;
-        if (by.has_wrong_token)
-            with_.server.context().log().write(event_severity::warning, wrong_token, {{"peer", by.name}});
+        if (by.has_wrong_token) log_wrong_token(by.name);
         by.is_program = by.may_see;
         by.name = "web page, program at " + by.name;
-    } else if (const auto found = logons_->find(web_cookie_in(asked.headers.cookie))) {
+        return by;
+    }
+    // A page that reloads itself is not a use: a forgotten browser does that.
+    const std::string_view cookie = web_cookie_in(asked.headers.cookie, with_.logons->cookie_name());
+    if (const auto found = with_.logons->find(cookie, refresh_of(asked.query) == 0)) {
         by.may_see = true;
         by.form_token = found->form_token;
         by.name = fmt::format("web page, session {} at {}", found->number, by.name);
@@ -204,23 +279,25 @@ web_service::visitor web_service::visitor_of(const http_request& asked, const io
 io::task<web_service::reply> web_service::page(const http_request& asked, visitor by) noexcept {
     if (asked.path == "/style.css")
         co_return reply{.body = std::string(style_sheet()), .type = "text/css; charset=utf-8"};
-    if (by.has_wrong_token) {
-        if (delayed_ >= delayed_max) co_return reply{.status = http_status::too_many_requests};
-        co_return reply{.status = http_status::unauthorized, .is_delayed = true};
-    }
+    if (by.has_wrong_token) co_return reply{.status = http_status::unauthorized, .is_delayed = true};
     const std::string& name = with_.server.context().configuration().name;
-    if (asked.path == "/logon" and logons_) co_return reply{.body = logon_page(name, "")};
+    if (asked.path == "/logon" and with_.logons != nullptr) co_return reply{.body = logon_page(name, "")};
     const bool is_known = asked.path == "/" or asked.path == "/sessions" or asked.path == "/files" or
                           asked.path == "/rejections";
     if (not is_known) co_return reply{.status = http_status::not_found};
     if (not by.may_see) co_return reply{.status = http_status::see_other, .location = "/logon"};
-    const page_view view{.server = name, .form_token = by.form_token, .refresh_s = refresh_of(asked.query)};
-    if (asked.path == "/sessions") co_return sessions(asked, view);
+    const page_view view{.server = name,
+                         .form_token = by.form_token,
+                         .refresh_s = refresh_of(asked.query),
+                         .after = form_number(asked.query, "after").value_or(0)};
+    io::task<void> waiting = take_turn();
+    co_await std::move(waiting);
+    if (asked.path == "/sessions") co_return sessions(view);
     if (asked.path == "/rejections") {
-        const server_snapshot totals = with_.server.snapshot({.has_totals = true});
-        co_return reply{.body = rejections_page(view, totals.denied_connections, limit_rows(totals.in_use))};
+        const auto now = totals(false);
+        co_return reply{.body = rejections_page(view, now->denied_connections, limit_rows(now->in_use))};
     }
-    io::task<reply> making = asked.path == "/" ? overview(view) : files(asked, view);
+    io::task<reply> making = asked.path == "/" ? overview(view) : files(view);
     reply made = co_await std::move(making);
     co_return made;
 }
@@ -231,10 +308,12 @@ io::task<web_service::reply> web_service::overview(page_view view) noexcept {
         const auto slept = co_await io::co_sleep(with_.server.context().loop(), host_wait);
         if (not slept) co_return reply{};  // the server stops
     }
-    const server_snapshot totals = with_.server.snapshot({.has_totals = true});
-    const std::vector<finding> found = findings(totals);
+    io::task<void> waiting = take_turn();
+    co_await std::move(waiting);
+    const auto now = totals(false);
+    const std::vector<finding> found = findings(*now);
     const std::vector<double> delays = with_.samples.loop_delays_ms();
-    co_return reply{.body = overview_page(view, {.totals = totals,
+    co_return reply{.body = overview_page(view, {.totals = *now,
                                                  .history = with_.samples.history(),
                                                  .loop_delays_ms = delays,
                                                  .findings = found})};
@@ -244,27 +323,27 @@ std::vector<finding> web_service::findings(const server_snapshot& totals) {
     std::vector<finding> all;
     add_findings_of(totals, all);
     with_.host.add_findings(all);
-    if (not logons_ and at_.family() != io::address_family::local)
+    if (with_.logons == nullptr and at_.family() != io::address_family::local)
         all.push_back({.severity = finding_severity::info,
                        .what = "every account of this host can read this page",
                        .hint = "to prevent that, use --web unix:PATH or --web-token-file"});
     return all;
 }
 
-web_service::reply web_service::sessions(const http_request& asked, const page_view& view) {
-    const server_snapshot totals = with_.server.snapshot({.has_totals = true});
-    page_range range{.after = form_number(asked.query, "after").value_or(0)};
-    const auto part = part_of(totals.session_ids, page_sessions_max, range);
+web_service::reply web_service::sessions(const page_view& view) {
+    const auto now = totals(false);
+    page_range range{.after = view.after};
+    const auto part = part_of(now->session_ids, page_sessions_max, range);
     const server_snapshot seen = with_.server.snapshot({.sessions = part});
-    return {.body = sessions_page(view, range, seen.sessions, totals.taken_at)};
+    return {.body = sessions_page(view, range, seen.sessions, now->taken_at)};
 }
 
-io::task<web_service::reply> web_service::files(const http_request& asked, page_view view) noexcept {
-    const server_snapshot totals = with_.server.snapshot({.has_totals = true});
-    page_range range{.after = form_number(asked.query, "after").value_or(0)};
+io::task<web_service::reply> web_service::files(page_view view) noexcept {
+    const auto now = totals(true);
+    page_range range{.after = view.after};
     std::vector<open_status> opens;
     std::vector<std::uint64_t> ids;
-    for (auto left = part_of(totals.open_numbers, page_opens_max, range); not left.empty();) {
+    for (auto left = part_of(now->open_numbers, page_opens_max, range); not left.empty();) {
         const auto slice = left.first(std::min(left.size(), open_totals::slice_with_names));
         left = left.subspan(slice.size());
         server_snapshot seen = with_.server.snapshot({.has_names = true, .opens = slice});
@@ -272,7 +351,8 @@ io::task<web_service::reply> web_service::files(const http_request& asked, page_
             ids.push_back(one.session);
             opens.push_back(std::move(one));
         }
-        co_await io::yield(with_.server.context().loop());
+        io::task<void> waiting = take_turn();
+        co_await std::move(waiting);
     }
     std::ranges::sort(ids);
     ids.erase(std::ranges::unique(ids).begin(), ids.end());
@@ -283,53 +363,73 @@ io::task<web_service::reply> web_service::files(const http_request& asked, page_
     co_return reply{.body = files_page(view, range, opens, users)};
 }
 
-web_service::reply web_service::act(const http_request& asked, const visitor& by) {
+io::task<web_service::reply> web_service::act(const http_request& asked, const visitor& by) noexcept {
     const http_headers& sent = asked.headers;
-    if (not logons_) return {.status = http_status::method_not_allowed};
-    if (not is_form(sent.content_type)) return {.status = http_status::unsupported_media_type};
+    if (with_.logons == nullptr) co_return reply{.status = http_status::method_not_allowed};
+    if (not is_form(sent.content_type)) co_return reply{.status = http_status::unsupported_media_type};
     if (not is_own_form({.host = sent.host, .origin = sent.origin, .fetch_site = sent.fetch_site}))
-        return {.status = http_status::forbidden};
-    if (asked.path == "/logon") return log_on(asked, by);
-    if (by.has_wrong_token and delayed_ >= delayed_max) return {.status = http_status::too_many_requests};
-    if (not by.may_see) return {.status = http_status::unauthorized, .is_delayed = by.has_wrong_token};
+        co_return reply{.status = http_status::forbidden};
+    if (asked.path == "/logon") co_return log_on(asked, by);
+    if (not by.may_see)
+        co_return reply{.status = http_status::unauthorized, .is_delayed = by.has_wrong_token};
     const std::string form_token = form_value(asked.body, "form").value_or("");
     const bool is_authentic =
         by.is_program or (not by.form_token.empty() and web_sessions::is_same(form_token, by.form_token));
-    if (not is_authentic) return {.status = http_status::forbidden};
-    if (asked.path == "/logoff") return log_off(asked);
+    if (not is_authentic) co_return reply{.status = http_status::forbidden};
+    if (asked.path == "/logoff") co_return log_off(asked);
     const std::optional<std::uint64_t> number = form_number(asked.body, "number");
-    const bool is_action = asked.path == "/sessions/end" or asked.path == "/files/close";
-    if (not is_action) return {.status = http_status::not_found};
-    if (not number) return {.status = http_status::bad_request};
-    if (asked.path == "/sessions/end") {
-        // If it had ended before, the list shows that.
-        (void)with_.server.end_session(*number, by.name);
-        return {.status = http_status::see_other, .location = "/sessions"};
+    const bool is_of_session = asked.path == "/sessions/end";
+    if (not is_of_session and asked.path != "/files/close") co_return reply{.status = http_status::not_found};
+    if (not number) co_return reply{.status = http_status::bad_request};
+    bool is_done = false;
+    if (is_of_session) {
+        io::task<bool> ending = end_session(*number, by);
+        is_done = co_await std::move(ending);
+    } else {
+        is_done = with_.server.close_file(*number, by.name);
     }
-    (void)with_.server.close_file(*number, by.name);
-    return {.status = http_status::see_other, .location = "/files"};
+    totals_.reset();
+    // In a browser, the list shows that it had ended before.
+    if (by.is_program and not is_done) co_return reply{.status = http_status::not_found};
+    co_return reply{.status = http_status::see_other,
+                    .location = page_of_form(is_of_session ? "/sessions" : "/files", asked.body)};
+}
+
+// The end of sessions has a bound in each turn of a loop, as for calls of RPC services.
+io::task<bool> web_service::end_session(std::uint64_t number, const visitor& by) noexcept {
+    io::io_multiplexer& loop = with_.server.context().loop();
+    smb::server::turn_budget& budget = with_.server.context().loops().front()->pipe_ends;
+    while (not budget.has_room(loop.turn(), smb::server::limits::pipe_ends_per_turn)) {
+        io::task<void> others = smb::server::later_turn(loop);
+        co_await std::move(others);
+    }
+    const std::optional<std::size_t> opens = with_.server.end_session(number, by.name);
+    if (opens) budget.spend(loop.turn(), 1 + *opens);
+    co_return opens.has_value();
 }
 
 web_service::reply web_service::log_on(const http_request& asked, const visitor& by) {
-    ENSURE(logons_.has_value(), "only a page with a token has logons");
-    if (delayed_ >= delayed_max) return {.status = http_status::too_many_requests};
+    ENSURE(with_.logons != nullptr, "only a page with a token has logons");
     const std::string token = form_value(asked.body, "token").value_or("");
-    smb::server::event_log& log = with_.server.context().log();
-    if (not logons_->is_token(token)) {
-        log.write(event_severity::warning, wrong_token, {{"peer", by.name}});
+    if (not with_.logons->is_token(token)) {
+        log_wrong_token(by.name);
         return {.status = http_status::forbidden,
                 .body = logon_page(with_.server.context().configuration().name, "The token is wrong."),
                 .is_delayed = true};
     }
-    std::string cookie = logons_->begin();
-    log.write(event_severity::info, "administrator logged on to the web page", {{"peer", by.name}});
-    return {.status = http_status::see_other, .location = "/", .cookie = session_cookie(cookie, false)};
+    const std::string cookie = with_.logons->begin();
+    with_.server.context().log().write(event_severity::info, "administrator logged on to the web page",
+                                       {{"peer", by.name}});
+    return {.status = http_status::see_other,
+            .location = "/",
+            .cookie = session_cookie(with_.logons->cookie_name(), cookie, false)};
 }
 
 web_service::reply web_service::log_off(const http_request& asked) noexcept {
-    ENSURE(logons_.has_value(), "only a page with a token has logons");
-    logons_->end(web_cookie_in(asked.headers.cookie));
-    return {.status = http_status::see_other, .location = "/logon", .cookie = session_cookie("", true)};
+    ENSURE(with_.logons != nullptr, "only a page with a token has logons");
+    const std::string& name = with_.logons->cookie_name();
+    with_.logons->end(web_cookie_in(asked.headers.cookie, name));
+    return {.status = http_status::see_other, .location = "/logon", .cookie = session_cookie(name, "", true)};
 }
 
 }  // namespace sluice::cli

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +29,9 @@ namespace sluice::cli {
 /// programs send `Authorization: Bearer TOKEN` instead. Only requests to its own host names are
 /// answered.
 ///
+/// It shares its loop with clients of the server. So it makes one page in each turn of the loop,
+/// and reads the totals of the server once a second at most.
+///
 /// Construct, start(); before the server is destroyed, stop(), and wait for done(). Thread safety:
 /// the first loop's thread.
 class web_service {
@@ -33,15 +39,13 @@ public:
     struct dependencies {
         smb::server::smb_server& server;
         const server_sampler& samples;
-        secret_random_source& random;
         background_findings& host;
+        web_sessions* logons;  // null: there is no token
     };
-    /// All dependencies outlive it. `token` may be empty. The file of a Unix socket has mode 0600;
-    /// the destructor removes it. Errors: those of listening_socket_handle::listen.
+    /// All dependencies outlive it. The file of a Unix socket has mode 0600; stop() removes it.
+    /// Errors: those of listening_socket_handle::listen.
     [[nodiscard]] static result<std::unique_ptr<web_service>> open(const dependencies& with,
-                                                                   const io::socket_address& at,
-                                                                   std::string_view token) noexcept;
-    ~web_service();
+                                                                   const io::socket_address& at) noexcept;
     web_service(const web_service&) = delete;
     web_service& operator=(const web_service&) = delete;
 
@@ -58,9 +62,9 @@ private:
         http::http_status status = http::http_status::ok;
         std::string body{};
         std::string_view type = "text/html; charset=utf-8";
-        std::string_view location{};  // the target of a redirection
-        std::string cookie{};         // the value of Set-Cookie
-        bool is_delayed = false;      // a wrong token was sent
+        std::string location{};   // the target of a redirection
+        std::string cookie{};     // the value of Set-Cookie
+        bool is_delayed = false;  // a wrong token was sent
     };
     // The sender of a request.
     struct visitor {
@@ -71,24 +75,33 @@ private:
         std::string name{};  // for the log
     };
 
-    web_service(const dependencies& with, io::listening_socket_handle listener, const io::socket_address& at,
-                std::string_view token);
+    web_service(const dependencies& with, io::listening_socket_handle listener, const io::socket_address& at);
 
     [[nodiscard]] io::task<void> answer(io::socket_handle& socket) noexcept;
     [[nodiscard]] visitor visitor_of(const http::http_request& asked, const io::socket_handle& socket);
+    [[nodiscard]] io::task<reply> reply_to(const http::http_request& asked,
+                                           const io::socket_handle& socket) noexcept;
     [[nodiscard]] io::task<reply> page(const http::http_request& asked, visitor by) noexcept;
-    [[nodiscard]] io::task<reply> files(const http::http_request& asked, page_view view) noexcept;
+    [[nodiscard]] io::task<reply> files(page_view view) noexcept;
     [[nodiscard]] io::task<reply> overview(page_view view) noexcept;
     [[nodiscard]] std::vector<finding> findings(const smb::server::server_snapshot& totals);
-    [[nodiscard]] reply sessions(const http::http_request& asked, const page_view& view);
-    [[nodiscard]] reply act(const http::http_request& asked, const visitor& by);
+    [[nodiscard]] reply sessions(const page_view& view);
+    [[nodiscard]] io::task<reply> act(const http::http_request& asked, const visitor& by) noexcept;
+    [[nodiscard]] io::task<bool> end_session(std::uint64_t number, const visitor& by) noexcept;
+    [[nodiscard]] io::task<void> take_turn() noexcept;
+    [[nodiscard]] std::shared_ptr<const smb::server::server_snapshot> totals(bool has_open_numbers);
+    void log_wrong_token(const std::string& peer);
     [[nodiscard]] reply log_on(const http::http_request& asked, const visitor& by);
     [[nodiscard]] reply log_off(const http::http_request& asked) noexcept;
 
     dependencies with_;
     io::socket_address at_;
-    std::optional<web_sessions> logons_;  // none: without a token
-    std::size_t delayed_ = 0;             // replies that wait because of a wrong token
+    std::size_t delayed_ = 0;                // replies that wait because of a wrong token
+    std::uint64_t unlogged_ = 0;             // wrong tokens since the last one in the log
+    std::map<uid_t, std::size_t> accounts_;  // connections of each account to a Unix socket
+    std::uint64_t last_page_turn_ = 0;       // the last turn of the loop with a page
+    std::shared_ptr<const smb::server::server_snapshot> totals_;  // the last ones, or null
+    bool has_open_numbers_ = false;                               // the last ones
     http::request_listener connections_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,13 +29,29 @@ namespace {
     return key;
 }
 
-[[nodiscard]] std::string problem_of(const struct stat& status) {
+[[nodiscard]] std::string name_of(uid_t user) {
+    const passwd* const account = ::getpwuid(user);
+    return account != nullptr ? account->pw_name : std::to_string(user);
+}
+
+[[nodiscard]] std::string problem_of(const struct stat& status, token_owner owner) {
     if (not S_ISREG(status.st_mode)) return "not a regular file";
-    const bool is_own = status.st_uid == ::geteuid() or status.st_uid == 0;
+    const bool is_own = status.st_uid == ::geteuid() or status.st_uid == 0 or owner == token_owner::any;
     if (not is_own) return "it belongs to another account; use a file of this account or of root";
     if ((status.st_mode & 077) == 0) return "";
     return fmt::format("other accounts can access it (mode {:04o}); run 'chmod 600' on it",
                        status.st_mode & 07777);
+}
+
+// The usual cause of a missing permission is a file that root has created for a service.
+[[nodiscard]] std::string open_problem(const std::string& path, int code) {
+    std::string problem = error::with_path(code, "open", path).message();
+    struct stat status{};
+    if (code != EACCES or ::stat(path.c_str(), &status) != 0) return problem;
+    return problem + fmt::format(
+                         "; it belongs to {}, and this process runs as {}; the account of the server must "
+                         "own it, as after 'chown {}'",
+                         name_of(status.st_uid), name_of(::geteuid()), name_of(::geteuid()));
 }
 
 [[nodiscard]] std::string first_line(std::string text) {
@@ -46,14 +63,14 @@ namespace {
 
 }  // namespace
 
-std::expected<std::string, std::string> read_web_token(const std::string& path) {
+std::expected<std::string, std::string> read_web_token(const std::string& path, token_owner owner) {
     // O_NONBLOCK: the open of a pipe does not wait for a writer.
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (file < 0) return std::unexpected(error::with_path(errno, "open", path).message());
+    if (file < 0) return std::unexpected(open_problem(path, errno));
     struct stat status{};
     // fstat(2) of an open file does not fail; all zeros are not a regular file.
     (void)::fstat(file, &status);
-    std::string problem = problem_of(status);
+    std::string problem = problem_of(status, owner);
     std::string text(web_token_bytes_max + 2, '\0');
     const ssize_t got = problem.empty() ? ::read(file, text.data(), text.size()) : 0;
     (void)::close(file);
@@ -70,7 +87,11 @@ std::expected<std::string, std::string> read_web_token(const std::string& path) 
 }
 
 web_sessions::web_sessions(std::string_view token, const clock_source& clock, secret_random_source& random)
-    : clock_(clock), random_(random), codes_(random_key(random).view()), token_code_(code_of(token)) {
+    : clock_(clock),
+      random_(random),
+      codes_(random_key(random).view()),
+      token_code_(code_of(token)),
+      cookie_name_(fmt::format("sluice_web_{:016x}", random.next_u64())) {
     ENSURE(not token.empty(), "an empty token would admit everyone");
 }
 
@@ -115,24 +136,24 @@ void web_sessions::end(std::string_view cookie) noexcept {
     std::erase_if(sessions_, [&](const session& one) { return is_same(one.cookie, cookie); });
 }
 
-std::optional<web_sessions::found_session> web_sessions::find(std::string_view cookie) {
+std::optional<web_sessions::found_session> web_sessions::find(std::string_view cookie, bool is_use) {
     remove_expired();
     for (session& one : sessions_) {
         if (not is_same(one.cookie, cookie)) continue;
-        one.used = clock_.steady_now();
+        if (is_use) one.used = clock_.steady_now();
         return found_session{.number = one.number, .form_token = one.form_token};
     }
     return std::nullopt;
 }
 
-std::string_view web_cookie_in(std::string_view header) noexcept {
+std::string_view web_cookie_in(std::string_view header, std::string_view name) noexcept {
     while (not header.empty()) {
         const std::size_t end = std::min(header.find(';'), header.size());
         std::string_view pair = header.substr(0, end);
         header.remove_prefix(std::min(end + 1, header.size()));
         pair.remove_prefix(std::min(pair.find_first_not_of(' '), pair.size()));
-        if (pair.starts_with(web_cookie_name) and pair.substr(web_cookie_name.size()).starts_with('='))
-            return pair.substr(web_cookie_name.size() + 1);
+        if (pair.starts_with(name) and pair.substr(name.size()).starts_with('='))
+            return pair.substr(name.size() + 1);
     }
     return {};
 }

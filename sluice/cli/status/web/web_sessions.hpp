@@ -21,10 +21,14 @@ namespace sluice::cli {
 inline constexpr std::size_t web_token_bytes_min = 16;
 inline constexpr std::size_t web_token_bytes_max = 512;
 
-/// Reads a token from the first line of a file that only its owner, this account or root, can
-/// access. Errors: a message with the path, the rule and the remedy. Blocks: for the file system;
-/// not for a pipe, which is an error. Allocates: the token.
-[[nodiscard]] std::expected<std::string, std::string> read_web_token(const std::string& path);
+/// The accounts that may own a file with a token: this one and root; or, to check the file for
+/// another account, all.
+enum class token_owner : std::uint8_t { this_account, any };
+/// Reads a token from the first line of a file that only its owner can access. Errors: a message
+/// with the path, the rule and the remedy. Blocks: for the file system; not for a pipe, which is an
+/// error. Allocates: the token.
+[[nodiscard]] std::expected<std::string, std::string> read_web_token(
+    const std::string& path, token_owner owner = token_owner::this_account);
 
 /// The token of the administrators, and the browsers that have entered it.
 ///
@@ -37,7 +41,7 @@ public:
     static constexpr std::chrono::minutes idle_max{30};
     static constexpr std::chrono::hours age_max{12};
 
-    /// The token is not empty. `clock` and `random` outlive this.
+    /// The token is not empty, and not kept. `clock` and `random` outlive this.
     web_sessions(std::string_view token, const clock_source& clock, secret_random_source& random);
     web_sessions(const web_sessions&) = delete;
     web_sessions& operator=(const web_sessions&) = delete;
@@ -53,8 +57,11 @@ public:
         std::uint64_t number = 0;  // for the log
         std::string form_token;    // proves that a form comes from a page of this session
     };
-    /// Returns the session of a cookie, and counts as a use of it.
-    [[nodiscard]] std::optional<found_session> find(std::string_view cookie);
+    /// Returns the session of a cookie. `is_use`: a user has caused it, so the session is not idle.
+    [[nodiscard]] std::optional<found_session> find(std::string_view cookie, bool is_use = true);
+    /// Returns the name of the cookie: another one in each process, because browsers send the
+    /// cookies of one server to all ports of its host, and the servers would replace them.
+    [[nodiscard]] const std::string& cookie_name() const noexcept { return cookie_name_; }
     [[nodiscard]] static bool is_same(std::string_view one, std::string_view other) noexcept;
 
 private:
@@ -73,13 +80,13 @@ private:
     secret_random_source& random_;
     smb::auth::hmac_sha256 codes_;
     smb::auth::secret_bytes<32> token_code_;
+    std::string cookie_name_;
     std::vector<session> sessions_;
     std::uint64_t last_number_ = 0;
 };
 
-/// Returns the value of our cookie in a Cookie header (RFC 6265, section 4.2.1); empty if it is
+/// Returns the value of a cookie in a Cookie header (RFC 6265, section 4.2.1); empty if it is
 /// missing. Pure function.
-[[nodiscard]] std::string_view web_cookie_in(std::string_view header) noexcept;
-inline constexpr std::string_view web_cookie_name = "sluice_web";
+[[nodiscard]] std::string_view web_cookie_in(std::string_view header, std::string_view name) noexcept;
 
 }  // namespace sluice::cli

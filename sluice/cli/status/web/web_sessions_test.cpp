@@ -57,6 +57,20 @@ TEST_F(web_sessions_test, an_idle_session_ends_and_every_session_has_an_end) {
     EXPECT_FALSE(sessions.find(busy).has_value());
 }
 
+TEST_F(web_sessions_test, a_page_that_reloads_itself_does_not_keep_its_session) {
+    const std::string cookie = sessions.begin();
+    clock.advance(web_sessions::idle_max / 2);
+    EXPECT_TRUE(sessions.find(cookie, false).has_value());
+    clock.advance(web_sessions::idle_max / 2 + std::chrono::seconds(1));
+    EXPECT_FALSE(sessions.find(cookie, false).has_value());
+}
+
+TEST_F(web_sessions_test, servers_have_cookies_of_different_names) {
+    const web_sessions other(token, clock, random);
+    EXPECT_NE(sessions.cookie_name(), other.cookie_name());
+    EXPECT_TRUE(sessions.cookie_name().starts_with("sluice_web_"));
+}
+
 TEST_F(web_sessions_test, the_session_that_was_idle_longest_makes_room) {
     const std::string idle = sessions.begin();
     clock.advance(std::chrono::seconds(1));
@@ -71,11 +85,12 @@ TEST_F(web_sessions_test, the_session_that_was_idle_longest_makes_room) {
 }
 
 TEST(web_cookie, it_is_found_among_others_by_its_whole_name) {
-    EXPECT_EQ(web_cookie_in("a=b; sluice_web=x"), "x");
-    EXPECT_EQ(web_cookie_in("sluice_web=x=y; a=b"), "x=y");
+    EXPECT_EQ(web_cookie_in("a=b; sluice_web=x", "sluice_web"), "x");
+    EXPECT_EQ(web_cookie_in("sluice_web=x=y; a=b", "sluice_web"), "x=y");
+    EXPECT_EQ(web_cookie_in("sluice_web_1=x; sluice_web_2=y", "sluice_web_2"), "y");
     for (const std::string_view header :
          {"", "sluice_web", "xsluice_web=1", "sluice_web2=1", ";;", "a=sluice_web=1"})
-        EXPECT_EQ(web_cookie_in(header), "") << header;
+        EXPECT_EQ(web_cookie_in(header, "sluice_web"), "") << header;
 }
 
 class web_token_file : public testing::Test {

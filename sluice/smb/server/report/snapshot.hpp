@@ -143,7 +143,8 @@ struct path_use {
 /// The parts of a snapshot besides the traffic. The lists can be long. Their numbers are cheap; the
 /// details are requested in slices, so that no snapshot keeps a loop from its clients for long.
 struct snapshot_request {
-    bool has_totals = false;                    // everything but the details below
+    bool has_totals = false;                    // all that is not below
+    bool has_open_numbers = false;              // with has_totals: the numbers of all opens, too
     bool has_names = false;                     // share, path and locks of the opens, too
     std::span<const std::uint64_t> sessions{};  // ids to describe; ended sessions are omitted
     std::span<const std::uint64_t> opens{};     // numbers: likewise
@@ -155,6 +156,7 @@ struct server_snapshot {
     std::string name;
     clock_source::utc_time started_at{};
     clock_source::utc_time taken_at{};
+    clock_source::steady_time sampled_at{};  // the same moment, for rates
     std::vector<std::string> addresses;
     std::vector<loop_status> loops;
     std::vector<share_status> shares;
@@ -168,7 +170,7 @@ struct server_snapshot {
     std::uint64_t loop_stalls = 0;         // so far, how often a loop was stuck in one turn
     limits_in_use in_use;
     std::vector<std::uint64_t> session_ids;   // ascending
-    std::vector<std::uint64_t> open_numbers;  // ascending
+    std::vector<std::uint64_t> open_numbers;  // ascending; with has_open_numbers
     // The requested details.
     std::vector<session_status> sessions;
     std::vector<open_status> opens;
