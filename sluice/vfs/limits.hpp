@@ -73,6 +73,11 @@ inline constexpr std::size_t snapshot_names_max = 131'072;
 inline constexpr std::size_t name_patterns_max = 64;
 inline constexpr std::size_t name_pattern_bytes_max = 255;
 
+/// The directories above a file that are created again in a recycle bin, and the names that are
+/// tried for it before one with the time.
+inline constexpr unsigned recycled_depth_max = 32;
+inline constexpr unsigned recycled_versions_tried_max = 64;
+
 /// The number of attempts of a lookup whose names change at the same time.
 inline constexpr unsigned lookup_attempts_max = 4;
 

@@ -62,6 +62,13 @@ public:
     /// its file. Needs no right to the directory. Errors: ENOENT if it has no name; EBUSY for the
     /// root; EAGAIN; EOPNOTSUPP, as by default. Allocates: the name.
     [[nodiscard]] virtual result<name_place> place() noexcept;
+    /// Removes its name for a client that deletes the file: as remove(), but a volume with a
+    /// recycle bin moves a regular file there. Errors: also EXDEV if the bin is on another file
+    /// system; ENOSPC. The file then keeps its name.
+    [[nodiscard]] virtual result<void> recycle() noexcept { return remove(); }
+    /// Returns whether the file was found under another name, and is in the recycle bin now. A
+    /// caller treats it as removed.
+    [[nodiscard]] virtual bool is_recycled() noexcept { return false; }
     /// Removes its name; for a stream, the stream. The node remains usable. Errors: ENOENT,
     /// ENOTEMPTY.
     [[nodiscard]] virtual result<void> remove() noexcept = 0;

@@ -311,17 +311,8 @@ class PreviousVersions(Smbclient):
             self.refuse(f"get {token}/d/file", "NT_STATUS_OBJECT_NAME_NOT_FOUND")
 
 
-@served.on_every_multiplexer
-class FileRules(Smbclient):
-    """The settings of a share for its files: owners, modes, hidden and rejected names."""
-    SETTINGS = f"""
-group = {os.getegid()}
-file-mode = "0640"
-folder-mode = "2750"
-hide = ["*.tmp"]
-hide-dot-files = true
-reject = ["*.exe", "private"]
-"""
+class Configured(Smbclient):
+    """A share with SETTINGS in a configuration file."""
 
     def setUp(self):
         served.make_directories(self)
@@ -334,6 +325,19 @@ reject = ["*.exe", "private"]
 
     def write_settings(self, settings):
         self.configuration.write_text(f'[[share]]\nname = "share"\npath = "{self.directory}"\n{settings}')
+
+
+@served.on_every_multiplexer
+class FileRules(Configured):
+    """The settings of a share for its files: owners, modes, hidden and rejected names."""
+    SETTINGS = f"""
+group = {os.getegid()}
+file-mode = "0640"
+folder-mode = "2750"
+hide = ["*.tmp"]
+hide-dot-files = true
+reject = ["*.exe", "private"]
+"""
 
     def mode(self, name):
         return f"{(self.directory / name).stat().st_mode & 0o7777:04o}"
@@ -382,6 +386,48 @@ reject = ["*.exe", "private"]
         self.server.reload()
         self.do("put new g; put new a.exe")
         self.assertEqual([self.mode(each) for each in ("f", "g", "a.exe")], ["0640", "0600", "0600"])
+
+
+@served.on_every_multiplexer
+class RecycleBin(Configured):
+    """Deleted files move to the bin of the share."""
+    SETTINGS = 'recycle = { days = 30, size = "1G", exclude = ["*.tmp"] }\n'
+    BIN = f".recycle/{os.geteuid()}"
+
+    def put(self, name, content=b"content"):
+        (self.directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (self.directory / name).write_bytes(content)
+
+    def test_a_deleted_file_moves_to_the_bin_and_back(self):
+        for name in DIALECTS:
+            with self.subTest(dialect=name):
+                self.put("d/f", b"data")
+                self.do("del d/f", *dialect(name))
+                self.assertFalse((self.directory / "d" / "f").exists())
+                self.assertEqual((self.directory / self.BIN / "d" / "f").read_bytes(), b"data")
+                self.do(f"rename {self.BIN}/d/f d/f", *dialect(name))
+                self.assertEqual((self.directory / "d" / "f").read_bytes(), b"data")
+
+    def test_a_deleted_tree_is_in_the_bin_with_its_versions(self):
+        for content in (b"1", b"2"):
+            self.put("tree/a/b/file.txt", content)
+            self.do("deltree tree")
+        self.assertFalse((self.directory / "tree").exists())
+        found = served.tree_of(self.directory / self.BIN)
+        self.assertEqual(found["tree/a/b/file.txt"], b"1")
+        self.assertEqual(found["tree/a/b/file (2).txt"], b"2")
+
+    def test_excluded_files_and_those_in_the_bin_are_removed(self):
+        self.put("a.tmp")
+        self.put("f")
+        self.do(f"del a.tmp; del f; del {self.BIN}/f")
+        self.assertEqual(list((self.directory / self.BIN).iterdir()), [])
+
+    def test_a_rename_and_an_overwritten_file_leave_the_bin_empty(self):
+        (self.local / "new").write_bytes(b"new")
+        self.put("f")
+        self.do("put new f; rename f g")
+        self.assertFalse((self.directory / ".recycle").exists())
 
 
 @served.on_every_multiplexer

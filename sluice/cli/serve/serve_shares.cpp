@@ -161,9 +161,10 @@ share_opener::volume_result share_opener::open_image(const share_options& share,
                                                      const serve_options& options) {
     if (share.offloads) return std::unexpected(share.path + ": 'offload' does not apply to disk images");
     if (share.files != share_file_rules{})
-        return std::unexpected(share.path +
-                               ": 'owner', 'group', 'file-mode', 'folder-mode', 'inherit-owner', 'hide', "
-                               "'hide-dot-files' and 'reject' do not apply to disk images; remove them");
+        return std::unexpected(
+            share.path +
+            ": 'owner', 'group', 'file-mode', 'folder-mode', 'inherit-owner', 'hide', "
+            "'hide-dot-files', 'reject' and 'recycle' do not apply to disk images; remove them");
     if (share.short_names == "off")
         return std::unexpected(share.path + ": disk images always have short names; remove 'short-names'");
     return from_.images.open(
@@ -182,6 +183,7 @@ share_opener::volume_result share_opener::open_directory(const served& wanted) {
                                           .created = wanted.files.created,
                                           .hidden_names = wanted.files.hidden_names,
                                           .rejected_names = wanted.files.rejected_names,
+                                          .recycle = wanted.files.recycle,
                                           .streams_root = wanted.streams_root,
                                           .domains = &from_.domains.table(),
                                           .offload_always = wanted.offloads});

@@ -92,6 +92,7 @@ std::shared_ptr<volume_feed> smb_server::run_feed(const std::shared_ptr<vfs::vol
     const auto running = std::make_shared<volume_feed>();
     running->volume = of;
     context_.background.spawn(run_changes(running));
+    if (of->needs_tidying()) context_.background.spawn(run_tidying(running));
     return {running.get(), [running](volume_feed* ending) noexcept { ending->scope.cancel(); }};
 }
 
@@ -107,6 +108,27 @@ std::shared_ptr<share> smb_server::make_share(std::unique_ptr<share> made) noexc
 io::task<void> smb_server::run_changes(std::shared_ptr<volume_feed> of) noexcept {
     io::task<void> running = io::in_scope(of->scope, deliver_changes(*of->volume));
     co_await std::move(running);
+}
+
+io::task<void> smb_server::run_tidying(std::shared_ptr<volume_feed> of) noexcept {
+    io::task<void> running = io::in_scope(of->scope, tidy(*of->volume));
+    co_await std::move(running);
+}
+
+// On a worker of the volume's domain, with a pause after each part, in which clients have the file
+// system for themselves.
+io::task<void> smb_server::tidy(vfs::volume& of) noexcept {
+    ENSURE(context_.loop().is_owner() and of.needs_tidying(),
+           "a volume with a bin is tidied by the first loop");
+    const auto part = [&of]() -> result<bool> { return of.tidy(std::chrono::system_clock::now()); };
+    for (;;) {
+        const result<bool> done = co_await within_work(of.domain().offload(context_.loop(), nullptr, part));
+        const bool has_more = done and * done;
+        const deadline until(has_more ? limits::tidying_part_pause : limits::tidying_pause);
+        io::task<bool> waiting = pass(context_.loop(), until);
+        const bool has_slept = co_await within_work(std::move(waiting));
+        if (not has_slept) co_return;
+    }
 }
 
 io::task<void> smb_server::deliver_changes(vfs::volume& of) noexcept {

@@ -18,6 +18,7 @@
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_place.hpp"
 #include "sluice/vfs/host/new_object.hpp"
+#include "sluice/vfs/host/recycle_bin.hpp"
 #include "sluice/vfs/host/stream/host_stream.hpp"
 #include "sluice/vfs/host/stream/stream_store.hpp"
 #include "sluice/vfs/path.hpp"
@@ -287,6 +288,25 @@ result<name_identity> host_node::identity_of(std::string_view name) noexcept {
         io::status_at(*directory, host_name(name, storage), io::follow::no, identifying_fields);
     if (not found) return failure(found.error());
     return identity_in(*found);
+}
+
+result<void> host_node::recycle() noexcept {
+    if (not tree_.options.recycle or kind() != node_kind::file) return remove();
+    if (const auto may = may_move(); not may) return may;
+    const auto where = tree_.present_path(held());
+    // Another open of the file has moved it: its name is gone, and the file in the bin stays.
+    if (not where or is_recycled()) return failure({ENOENT, "recycle", held().descriptor()});
+    bring_streams();
+    const auto taken = recycle_bin(tree_).take(held(), *where);
+    if (not taken) return tree_.as_crossing(result<void>(failure(taken.error())));
+    return *taken ? result<void>() : remove();
+}
+
+bool host_node::is_recycled() noexcept {
+    if (not tree_.options.recycle) return false;
+    const recycle_bin bin(tree_);
+    const auto where = tree_.present_path(held());
+    return where and bin.contains(*where) and not bin.contains(known_path());
 }
 
 result<void> host_node::remove() noexcept {

@@ -82,6 +82,8 @@ public:
     [[nodiscard]] result<short_name> alternate_name() noexcept override;
     [[nodiscard]] result<void> set_alternate_name(const short_name& name) noexcept override;
     [[nodiscard]] result<name_place> place() noexcept override;
+    [[nodiscard]] result<void> recycle() noexcept override;
+    [[nodiscard]] bool is_recycled() noexcept override;
     [[nodiscard]] result<void> remove() noexcept override;
     [[nodiscard]] result<std::string> read_link() noexcept override;
     [[nodiscard]] result<void> become_link(std::string_view target) noexcept override;

@@ -16,6 +16,8 @@
 #include "sluice/vfs/host/host_node.hpp"
 #include "sluice/vfs/host/host_quotas.hpp"
 #include "sluice/vfs/host/new_object.hpp"
+#include "sluice/vfs/host/recycle_bin.hpp"
+#include "sluice/vfs/host/recycle_sweep.hpp"
 #include "sluice/vfs/host/stream/stream_store.hpp"
 #include "sluice/vfs/host/stream/stream_store_rules.hpp"
 #include "sluice/vfs/path.hpp"
@@ -179,6 +181,11 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
     if (const auto itself = tree->open_exactly({}, follow_links::yes); not itself)
         return failure(itself.error());
 
+    // One of another account would make every deletion fail.
+    if (options.recycle and not tree->options.read_only) {
+        const auto bin = recycle_bin(*tree).open();
+        if (not bin and bin.error() != std::errc::no_such_file_or_directory) return failure(bin.error());
+    }
     std::unique_ptr<host_volume> opened(new host_volume(std::move(tree)));
     if (options.domains != nullptr) {
         auto domain = options.domains->domain_of(opened->tree_->root(), options.offload_always);
@@ -297,6 +304,20 @@ result<found_node> host_volume::create_in(node& directory, std::string_view name
     return tree_->as_crossing(wanted.kind == node_kind::file
                                   ? make_file(*tree_, *parent, *there, wanted)
                                   : make_directory(*tree_, *parent, *there, wanted));
+}
+
+bool host_volume::needs_tidying() const noexcept {
+    const auto& recycle = tree_->options.recycle;
+    return recycle and not tree_->options.read_only and
+           (recycle->age_max.count() != 0 or recycle->bytes_max != 0);
+}
+
+bool host_volume::tidy(std::chrono::system_clock::time_point now) noexcept {
+    if (not needs_tidying()) return false;
+    if (sweep_ == nullptr) sweep_ = std::make_unique<recycle_sweep>(*tree_, now);
+    if (sweep_->step()) return true;
+    sweep_.reset();
+    return false;
 }
 
 void host_volume::serve_on(std::span<io::io_multiplexer* const> loops) {

@@ -24,8 +24,12 @@ io::task<create_operation::step> create_operation::complete(create_round& round)
     if (action_ != create_action::created) {
         is_status_current_ = r_.host().files.changed_files() == changed_files_;
         if (round.has_removals()) {
-            const auto status = co_await r_.call(*fresh_, [&] { return asked_status(*fresh_->node); });
-            if (not status or status->links == 0) co_return step::again;
+            const auto is_there = [&]() -> std::expected<bool, nt_status> {
+                const auto status = asked_status(*fresh_->node);
+                return status and status->links != 0 and not fresh_->node->names()->is_recycled();
+            };
+            const auto found = co_await r_.call(*fresh_, is_there);
+            if (not found or not*found) co_return step::again;
         }
     }
     if (peer_servers* const peers = r_.host().peers()) {

@@ -341,6 +341,10 @@ void add_other_servers(std::vector<limit_row>& to) {
     constexpr std::string_view group = "Other servers";
     to.push_back({"peer_pause_min", group, "shortest time between checks of another server",
                   ms(limits::peer_pause_min), "ms"});
+    to.push_back({"tidying_pause", group, "time between two passes over a recycle bin",
+                  ms(limits::tidying_pause), "ms"});
+    to.push_back({"tidying_part_pause", group, "time between the parts of such a pass",
+                  ms(limits::tidying_part_pause), "ms"});
     to.push_back(
         {"peer_pause_max", group, "longest time between such checks", ms(limits::peer_pause_max), "ms"});
     to.push_back({"peer_attempts_max", group, "checks until an open is rejected", limits::peer_attempts_max});
