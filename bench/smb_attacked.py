@@ -298,7 +298,7 @@ def measure(options, name, scratch):
     password = scratch / "password"
     password.write_text(served.PASSWORD + "\n", encoding="utf-8")
     calm, attacked = [], []
-    with served.Server(options.program, directory, arguments=("--guest", "--no-signing", "--loops", "2")) as server:
+    with served.Server(options.program, directory, arguments=("--guest", "--guest-write", "--no-signing", "--loops", "2")) as server:
         honest_p99_us(options, server, password)  # creates the files
         for pair in range(options.pairs):
             calm.append(honest_p99_us(options, server, password))

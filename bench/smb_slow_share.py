@@ -236,7 +236,8 @@ class Sluice(Server):
         super().__init__(state)
         self.start([str(program), "serve", *(f"{name}={path}" for name, path in shares.items()), "--listen", "127.0.0.1",
                     "--port", str(self.port), "--users-file", str(state / "users"), "--status-socket",
-                    str(state / "status"), "--guest", "--no-signing", "--loops", "2"])
+                    str(state / "status"), "--guest", "--guest-write", "--no-signing",
+                    "--loops", "2"])
 
 
 class Samba(Server):

@@ -5,10 +5,10 @@
 #include <string_view>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/cli/status/http_request.hpp"
+#include "sluice/discovery/http/http_request.hpp"
 
 using namespace sluice;
-using namespace sluice::cli;
+using namespace sluice::http;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     const std::string_view read(reinterpret_cast<const char*>(data), size);
@@ -17,8 +17,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     ENSURE(has_http_headers(read) and request.method != http_method::other);
     ENSURE(request.path.starts_with('/') and
            request.path.find_first_of("? \r\n\t") == std::string_view::npos);
-    const std::string beginning =
-        (request.method == http_method::get ? "GET " : "HEAD ") + std::string(request.path);
+    const std::string method = request.method == http_method::get    ? "GET "
+                               : request.method == http_method::head ? "HEAD "
+                                                                     : "POST ";
+    const std::string beginning = method + std::string(request.path);
+    ENSURE(request.header_bytes <= size);
     ENSURE(read.starts_with(beginning));
     const std::string longer = std::string(read) + "\r\n\r\n GET /other";
     const http_request again = parse_http_request(longer);

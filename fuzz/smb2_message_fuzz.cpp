@@ -24,6 +24,7 @@
 #include "sluice/smb/wire/message/frame.hpp"
 #include "sluice/smb/wire/message/logoff.hpp"
 #include "sluice/smb/wire/message/negotiate.hpp"
+#include "sluice/smb/wire/message/server_notification.hpp"
 #include "sluice/smb/wire/message/session_setup.hpp"
 #include "sluice/smb/wire/message/smb1_negotiate.hpp"
 #include "sluice/smb/wire/message/transform_header.hpp"
@@ -51,6 +52,9 @@ void check_connection_message(const message_view& message) {
         case command::logoff:
             check_round_trip(message, decode_logoff);
             check_round_trip(message, decode_logoff_reply);
+            break;
+        case command::server_to_client_notification:
+            (void)decode_server_notification(message);
             break;
         case command::tree_connect:
             check_round_trip(message, decode_tree_connect);

@@ -26,6 +26,7 @@
 #include "sluice/smb/wire/message/error_response.hpp"
 #include "sluice/smb/wire/message/logoff.hpp"
 #include "sluice/smb/wire/message/negotiate.hpp"
+#include "sluice/smb/wire/message/server_notification.hpp"
 #include "sluice/smb/wire/message/session_setup.hpp"
 #include "sluice/smb/wire/message/smb1_negotiate.hpp"
 #include "sluice/smb/wire/message/transform_header.hpp"
@@ -158,6 +159,7 @@ void write_connection_seeds(seed_directory& to) {
     to.reply("session_setup_reply", command::session_setup,
              session_setup_reply{.security_blob = text("token")});
     to.request("logoff", command::logoff, logoff_args{});
+    to.reply("server_notification", command::server_to_client_notification, session_closed_notification{});
     to.request("tree_connect", command::tree_connect,
                tree_connect_args{.path = text("\\\0\\\0s\0\\\0x\0"sv)});
     to.request("tree_connect_extended", command::tree_connect,

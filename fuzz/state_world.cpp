@@ -178,6 +178,7 @@ std::vector<smb::server::share_configuration> world::shares(unsigned stays, unsi
         if (has_bit(changes, i)) one.comment = "changed";
         one.is_read_only = i == 2;
         one.encryption = i == 3 ? protection::required : protection::offered;
+        one.guests = i == 1 ? smb::server::guest_access::read : smb::server::guest_access::write;
         if (i == 4) one.users = {"v"};
         if (i == 5) {
             one.volume = image();

@@ -13,12 +13,12 @@ import unittest
 
 PAGES = pathlib.Path(__file__).resolve().parent.parent / "docs" / "man"
 # Page -> the commands that it documents.
-COMMANDS = {"sluice": [()], "sluice-completion": [("completion",)], "sluice-serve": [("serve",)], "sluice-status": [("status",)], "sluice-probe": [("probe",), ("probe", "atomicity")],
+COMMANDS = {"sluice": [()], "sluice-completion": [("completion",)], "sluice-serve": [("serve",)], "sluice-status": [("status",)], "sluice-doctor": [("doctor",)], "sluice-probe": [("probe",), ("probe", "atomicity")],
             "sluice-bench": [("bench",), ("bench", "fsmutex"), ("bench", "smb")],
             "sluice-fat": [("fat",), *(("fat", verb) for verb in (
                 "mkfs", "build", "label", "ls", "cat", "stat", "map", "get", "put", "mkfile", "mkdir", "rm", "mv", "defrag", "check",
                 "repair", "undo", "commit", "discard", "rebind"))],
-            "sluice-get": [("get",), ("put",), ("ls",), ("cat",), ("mkdir",), ("rm",)],
+            "sluice-get": [("get",), ("put",), ("cp",), ("mv",), ("sync",), ("ls",), ("cat",), ("mkdir",), ("rm",)],
             "sluice-lock": [("lock",)], "sluice-snapshot": [("snapshot",), *(("snapshot", verb) for verb in ("create", "list", "delete"))],
             "sluice-streams": [("streams",), ("streams", "import"), ("streams", "check")],
              "sluice-user": [("user",), *(("user", verb) for verb in ("add", "passwd", "remove", "list"))]}

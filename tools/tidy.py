@@ -33,6 +33,7 @@ LAYERS = {
     "io": ("base", "sync"),
     "smb/auth": ("base", "smb/wire"),
     "fsmutex": ("base", "sync", "io"),
+    "discovery": ("base", "sync", "io"),
     "vfs": ("base", "sync", "io"),
     "fat": ("base", "sync", "io", "vfs"),
     "smb/server": ("base", "sync", "io", "vfs", "smb/wire", "smb/auth"),
@@ -48,6 +49,7 @@ MODULES = {
            "asio"),
     "fat": ("", "codec", "device", "engine", "volume", "edit", "check", "partition"),
     "smb/server": ("core", "report", "journal", "file", "session", "open", "metadata", "net", "operation", "command", ""),
+    "discovery": ("", "dns", "network", "mdns", "http", "wsd", "avahi", "advertiser"),
     "smb/wire": ("", "security", "fscc", "message", "compression", "create", "file", "fsctl", "rpc"),
     "vfs": ("domain", "", "snapshot", "host", "memory"),
 }
@@ -56,7 +58,7 @@ SYSTEM_IO_HEADER = re.compile(
     r"(sys|netinet|arpa|net|linux)/.*|(fcntl|unistd|poll|netdb|dirent|aio|termios|ifaddrs)\.h|liburing(/.*|\.h)")
 # In those directories, but neither files nor sockets: random numbers, and the futexes of sync.
 NOT_IO_HEADERS = {"sys/random.h", "sys/syscall.h", "linux/futex.h"}
-SYSTEM_IO_COMPONENTS = {"io", "fsmutex", "vfs", "cli"}
+SYSTEM_IO_COMPONENTS = {"io", "fsmutex", "discovery", "vfs", "cli"}
 # These include <unistd.h> only for syscall(2), to call futexes.
 SYSCALL_SOURCES = ("sluice/sync/atomics.cpp",)
 LIBURING_DIRECTORIES = ("sluice/io/uring/", "bench/")  # bench: the lower bound is raw liburing

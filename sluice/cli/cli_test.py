@@ -138,8 +138,8 @@ class Configuration(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "sluice.toml")
             with open(path, "w") as file:
-                file.write(f'users-file = "{directory}/users"\n[[share]]\nname = "team"\npath = "{directory}"\nuser = ["@staff"]\n'
-                           'read-only-user = ["guest", "@visitors"]\n')
+                file.write(f'users-file = "{directory}/users"\n[[share]]\nname = "team"\npath = "{directory}"\nuser = ["staff", "@all"]\n'
+                           'read-only-user = ["guest", "visitors"]\n[groups]\nall = ["member"]\n')
             server = subprocess.Popen([PROGRAM, "serve", "--config", path, "--listen", "127.0.0.1:0", "--no-confinement",
                                        "--user", "u%a-password-of-a-test"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
             self.addCleanup(server.kill)
@@ -150,8 +150,9 @@ class Configuration(unittest.TestCase):
             said = server.communicate(timeout=60)[1]
             self.assertEqual(server.returncode, 0, said)
             self.assertIn("a share names an unknown user", said)
-            self.assertIn("@staff", said)
-            self.assertIn("@visitors", said)
+            self.assertIn('user="staff"', said)
+            self.assertIn('user="visitors"', said)
+            self.assertIn('msg="a group names an unknown user" group="all" user="member"', said)
             self.assertNotRegex(said, 'user="?guest')
 
     def test_more_loops_than_there_can_be_are_refused(self):

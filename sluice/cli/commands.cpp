@@ -5,11 +5,15 @@ namespace sluice::cli {
 void add_commands(command_syntax app) {
     add_serve(app);
     add_status(app);
+    add_doctor(app);
     add_user(app);
     add_streams(app);
     add_snapshot(app);
     add_get(app);
     add_put(app);
+    add_cp(app);
+    add_mv(app);
+    add_sync(app);
     add_ls(app);
     add_cat(app);
     add_mkdir(app);

@@ -14,11 +14,14 @@ void add_commands(command_syntax app);
 void add_bench(command_syntax app);
 void add_cat(command_syntax app);
 void add_completion(command_syntax app);
+void add_cp(command_syntax app);
+void add_doctor(command_syntax app);
 void add_fat(command_syntax app);
 void add_get(command_syntax app);
 void add_lock(command_syntax app);
 void add_ls(command_syntax app);
 void add_mkdir(command_syntax app);
+void add_mv(command_syntax app);
 void add_probe(command_syntax app);
 void add_put(command_syntax app);
 void add_rm(command_syntax app);
@@ -26,6 +29,7 @@ void add_serve(command_syntax app);
 void add_snapshot(command_syntax app);
 void add_status(command_syntax app);
 void add_streams(command_syntax app);
+void add_sync(command_syntax app);
 void add_user(command_syntax app);
 
 // The parts of bench.

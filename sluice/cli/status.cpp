@@ -11,6 +11,7 @@
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/status/json_value.hpp"
+#include "sluice/cli/status/status_document.hpp"
 #include "sluice/cli/status/status_socket.hpp"
 #include "sluice/cli/status/status_text.hpp"
 
@@ -29,6 +30,13 @@ struct status_arguments {
     const std::optional<json_value> document = json_value::parse(answer);
     if (not document or (*document)["format"].text() != "sluice-status") {
         print_error(fmt::format("{}: not a sluice status socket", path));
+        return false;
+    }
+    if (const std::uint64_t version = (*document)["version"].count(); version > status_version) {
+        print_error(
+            fmt::format("{}: unsupported version {}; this program supports version {}; use a newer "
+                        "sluice",
+                        path, version, status_version));
         return false;
     }
     if (const std::string& why = (*document)["error"].text(); not why.empty()) {

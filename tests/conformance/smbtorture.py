@@ -112,6 +112,7 @@ def make_share(needed, root, program):
     directory = root / "share"
     directory.mkdir()
     for name in needed.files:
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).touch()
     return directory
 

@@ -77,8 +77,12 @@ SETTINGS = {
     "lock": Settings(torture=("open_brlock_deadlock_timemout=5",)),
     "oplock": Settings(torture=("oplocktimeout=36",)),
     "replay": WITH_OTHER_USER,
-    "session": Settings(torture=WITH_OTHER_USER.torture, server=(*WITH_OTHER_USER.server, "--guest")),
+    "session": Settings(torture=WITH_OTHER_USER.torture, server=(*WITH_OTHER_USER.server, "--guest", "--guest-write")),
     "set-sparse-ioctl": Settings(torture=("filename=f",)),
+    "twrp": Settings(torture=("twrp_file=f", "twrp_snapshot=@GMT-2025.01.31-12.00.00"),
+                     server=("--previous-versions", ".snapshots/%Y-%m-%d_%H%M%S"),
+                     files=("f", "subdir/hardlink", ".snapshots/2025-01-31_120000/f",
+                            ".snapshots/2025-01-31_120000/subdir/hardlink")),
     "zero-data-ioctl": Settings(torture=("filename=f", "offset=0", "beyond_final_zero=4096"), files=("f",)),
 }
 # Suite -> seconds for each of its tests, which have a server each: one that fails leaves connections with breaks behind

@@ -300,10 +300,12 @@ class PreviousVersions(Smbclient):
         before = served.tree_of(self.directory)
         (self.local / "new").write_bytes(b"new")
         for command in (f"put new {self.MONDAY}/new", f"put new {self.MONDAY}/d/file", f"del {self.MONDAY}/gone",
-                        f"mkdir {self.MONDAY}/directory", f"rename {self.MONDAY}/gone {self.MONDAY}/other",
-                        f"rename d/file {self.MONDAY}/other"):
+                        f"mkdir {self.MONDAY}/directory"):
             with self.subTest(command=command):
                 self.refuse(command, "NT_STATUS_MEDIA_WRITE_PROTECTED")
+        for command in (f"rename {self.MONDAY}/gone {self.MONDAY}/other", f"rename d/file {self.MONDAY}/other"):
+            with self.subTest(command=command):
+                self.refuse(command, "NT_STATUS_NOT_SAME_DEVICE")
         self.assertEqual(served.tree_of(self.directory), before)
 
     def test_a_time_without_a_snapshot_is_not_found(self):
@@ -447,7 +449,7 @@ class ReadOnly(Smbclient):
 
 @served.on_every_multiplexer
 class Guests(Smbclient):
-    server_arguments = ("--guest",)
+    server_arguments = ("--guest", "--guest-write")
 
     def test_a_guest_reads_and_writes_without_a_password_where_all_users_may(self):
         self.directory.chmod(0o777)
@@ -462,6 +464,22 @@ class Guests(Smbclient):
         _, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "ls; put file", user="%")
         self.assertIn("blocks available", text)
         self.assertIn("NT_STATUS_ACCESS_DENIED", text)
+
+
+@served.on_every_multiplexer
+class GuestsThatRead(Smbclient):
+    server_arguments = ("--guest",)
+
+    def test_a_guest_reads_and_does_not_write_where_all_accounts_may(self):
+        self.directory.chmod(0o777)
+        (self.directory / "file").write_bytes(b"content")
+        status, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", "get file", user="%")
+        self.assertEqual(status, 0, text)
+        self.assertEqual((self.local / "file").read_bytes(), b"content")
+        for command in "put file other", "rm file", "mkdir d":
+            _, text = self.run_smbclient("//127.0.0.1/share", "-N", "-c", command, user="%")
+            self.assertIn("NT_STATUS_ACCESS_DENIED", text)
+        self.assertEqual(served.tree_of(self.directory), {"file": b"content"})
 
 
 @unittest.skipUnless(shutil.which("rpcclient"), "rpcclient is not installed (Debian package smbclient)")

@@ -87,6 +87,7 @@ class Contents(unittest.TestCase):
                      "/usr/lib/sysusers.d/sluice.conf", "/etc/sluice/sluice.toml"):
             self.assertTrue(path in files, path)
         self.assertTrue({"/lib/systemd/system/sluice.service", "/usr/lib/systemd/system/sluice.service"} & files, files)
+        self.assertTrue({"/lib/systemd/system/sluice.socket", "/usr/lib/systemd/system/sluice.socket"} & files, files)
         self.assertEqual([path for path in files if path.endswith((".hpp", ".a"))], [])
 
     def test_the_libraries_have_headers_archives_and_a_package_of_cmake(self):
@@ -152,6 +153,7 @@ class System(unittest.TestCase):
         self.apt("install", "/sluice.deb")
         self.assertIn("sluice:", self.path("/etc/passwd").read_text())
         self.assertFalse(any(self.root.glob("etc/systemd/system/*.wants/sluice.service")), "not enabled without users")
+        self.assertFalse(any(self.root.glob("etc/systemd/system/*.wants/sluice.socket")), "optional")
         self.assertRegex(self.in_chroot("sluice", "--version"), r"^sluice [0-9.]+\n$")
         self.assertEqual(self.in_chroot("bash", "-c", COMPLETION), "serve\n")
         self.in_chroot("bash", "-c", TRANSFER)

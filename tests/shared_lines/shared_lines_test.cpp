@@ -57,7 +57,8 @@ constexpr std::array users_of_objects{
     user_of_object{"name_index::", "name index"},
     user_of_object{"attribute_memory::", "attribute memory"},
     user_of_object{"host_tree::open_known_file", "known files"},
-    user_of_object{"file_state::", "file table"},  // it recycles their memory
+    user_of_object{"file_state::", "file table"},             // it recycles their memory
+    user_of_object{"sync::priority_source::", "file table"},  // in the range locks of such a state
     user_of_object{"vfs::file_key", "file table"},
     user_of_object{"recycled_memory::", "file table"},
 };

@@ -40,7 +40,7 @@ class Server(load.Server):
         self.config = state / "sluice.toml"
         self.configure(shares)
         self.start([str(program), "serve", "--config", str(self.config), "--listen", "127.0.0.1", "--port", str(self.port),
-                    "--users-file", str(state / "users"), "--status-socket", str(state / "status"), "--guest", "--no-signing",
+                    "--users-file", str(state / "users"), "--status-socket", str(state / "status"), "--guest", "--guest-write", "--no-signing",
                     "--loops", "2", "--no-confinement"])
 
     def configure(self, shares, comment=""):

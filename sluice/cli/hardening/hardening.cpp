@@ -92,6 +92,7 @@ void server_hardening::apply(const serve_options& options, const std::string& co
         allow_directories_of(files_, options.status_socket, tree_access::write);
     }
     measures_.push_back(files_.enforce());
+    confines_files_ = measures_.back().is_active();
     // Landlock also denies execve(2), mounts and tracing. Using both would slow down every system
     // call. With the privilege that quotas need, Landlock alone could be undone.
     if (options.quotas or not measures_.back().is_active()) measures_.push_back(filter_system_calls());

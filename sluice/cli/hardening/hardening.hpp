@@ -20,6 +20,9 @@ public:
 
     [[nodiscard]] const std::vector<hardening_measure>& measures() const noexcept { return measures_; }
 
+    /// Returns whether the server cannot use files outside of its own any more.
+    [[nodiscard]] bool confines_files() const noexcept { return confines_files_; }
+
     /// Returns why a share cannot be added without a restart; empty if it can.
     [[nodiscard]] std::string why_not(const share_options& share, bool read_only) const;
     /// Returns why a directory of snapshots cannot be read without a restart; empty if it can.
@@ -28,6 +31,7 @@ public:
 private:
     file_confinement files_;
     std::vector<hardening_measure> measures_;
+    bool confines_files_ = false;
 };
 
 /// Returns at most two lines for the banner: the active measures, and the inactive ones with the

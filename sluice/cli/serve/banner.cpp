@@ -29,7 +29,9 @@ namespace {
                             facts.users_file);
     }
     if (facts.allows_guests)
-        text += "            anonymous logons are accepted, without signing and encryption\n";
+        text += fmt::format(
+            "            anonymous logons are accepted, without signing and encryption, {}\n",
+            facts.guests_write ? "and may change files" : "to read only unless a share says otherwise");
     return text;
 }
 
@@ -51,6 +53,25 @@ namespace {
     return text;
 }
 
+// Why the server does not listen at port 445, and how it can.
+[[nodiscard]] std::string port_text(const banner_facts& facts) {
+    switch (facts.choice) {
+        case listening_choice::as_given:
+            return "";
+        case listening_choice::activated:
+            return "            on sockets of the service manager\n";
+        case listening_choice::port_not_free:
+            return "            not at port 445, which another process uses\n";
+        case listening_choice::port_not_allowed:
+            return fmt::format(
+                "            for port 445, run 'sudo setcap cap_net_bind_service=+ep {}' once, or set "
+                "AmbientCapabilities=CAP_NET_BIND_SERVICE in a unit, or run 'sudo sysctl "
+                "net.ipv4.ip_unprivileged_port_start=445'\n",
+                facts.program);
+    }
+    return "";
+}
+
 }  // namespace
 
 std::string banner_text(const banner_facts& facts) {
@@ -59,11 +80,8 @@ std::string banner_text(const banner_facts& facts) {
     text += '\n';
     text += mount_text(facts);
     text += fmt::format("\nListening   {}\n", fmt::join(facts.listening, ", "));
-    if (facts.is_fallback_port)
-        text += fmt::format(
-            "            port 445 needs more rights: run as root, or once\n"
-            "            sudo setcap cap_net_bind_service=+ep {}\n",
-            facts.program);
+    text += port_text(facts);
+    if (not facts.discovery.empty()) text += fmt::format("Discovery   {}\n", facts.discovery);
     text += fmt::format("Protection  SMB 2.0.2 to 3.1.1, {}{}\n",
                         facts.requires_signing ? "signed" : "signed on request",
                         facts.encrypts ? ", encrypted" : "; encrypted on request");

@@ -167,7 +167,8 @@ void reload_requests::finish(const read_options& options, const share_roots& ans
     needed_ = how_.reload(options, answered);
     if (not options) needed_.emplace_back(configuration);
     is_in_progress_ = false;
-    if (std::exchange(is_wanted_again_, false)) add();
+    if (std::exchange(is_wanted_again_, false)) return add();
+    if (how_.ended) how_.ended();
 }
 
 void reload_requests::answer_late(const std::string& what) {

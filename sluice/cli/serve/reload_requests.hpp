@@ -35,6 +35,8 @@ public:
         /// answer.
         std::function<std::vector<std::string>(const read_options& options, const share_roots& answered)>
             reload;
+        /// On the loop: the last reload has ended, and none is requested. May be null.
+        std::function<void()> ended{};
         std::chrono::nanoseconds within = std::chrono::seconds(10);
     };
 

@@ -1,11 +1,11 @@
 // sluice serve: serves directories over SMB.
 
 #include <fmt/core.h>
-#include <grp.h>
 #include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -21,9 +21,13 @@
 #include "sluice/cli/fat/image/image_share.hpp"
 #include "sluice/cli/hardening/hardening.hpp"
 #include "sluice/cli/message.hpp"
+#include "sluice/cli/serve/activation.hpp"
 #include "sluice/cli/serve/banner.hpp"
+#include "sluice/cli/serve/discovery.hpp"
+#include "sluice/cli/serve/host_accounts.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
 #include "sluice/cli/serve/limits.hpp"
+#include "sluice/cli/serve/listening.hpp"
 #include "sluice/cli/serve/log_writer.hpp"
 #include "sluice/cli/serve/loop_threads.hpp"
 #include "sluice/cli/serve/proc_thread_usage.hpp"
@@ -34,12 +38,14 @@
 #include "sluice/cli/serve/serve_reports.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/serve/serve_shares.hpp"
+#include "sluice/cli/serve/service_manager.hpp"
 #include "sluice/cli/serve/share_domains.hpp"
 #include "sluice/cli/serve/share_journals.hpp"
 #include "sluice/cli/serve/share_streams.hpp"
 #include "sluice/cli/serve/shared_locks.hpp"
 #include "sluice/cli/serve/signals.hpp"
 #include "sluice/cli/serve/stop_deadline.hpp"
+#include "sluice/cli/serve/user_groups.hpp"
 #include "sluice/cli/serve/watchdog_thread.hpp"
 #include "sluice/cli/status/observers.hpp"
 #include "sluice/cli/user_edits.hpp"
@@ -57,9 +63,6 @@ namespace {
 
 using smb::server::smb_server;
 using smb::server::user_database;
-
-constexpr std::uint16_t usual_port = 445;
-constexpr std::uint16_t unprivileged_port = 1445;
 
 // Returns a password that is easy to type: no ambiguous characters. 20 of 31 characters are 99
 // bits.
@@ -155,6 +158,12 @@ void reload_users(smb_server& server, user_database& users, smb::server::event_l
     end_sessions_of_removed_users(server, log);
 }
 
+// The rules that belong to no share.
+void publish_rules(smb_server& server, const serve_options& options) {
+    server.context().administrators.publish(users_of(options.administrators, options.groups));
+    server.replace_host_rules(host_rules_of(options.allowed_hosts, options.denied_hosts));
+}
+
 void report_no_answer(const std::vector<share_options>& shares, std::string_view effect,
                       smb::server::event_log& log) {
     for (const share_options& share : shares)
@@ -162,12 +171,20 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
                   {{"share", share.name}, {"path", share.path}, {"effect", effect}});
 }
 
+// For the service manager.
+[[nodiscard]] std::string serving_text(std::size_t shares, const smb_server& server) {
+    std::string text = fmt::format("serves {} {} at", shares, shares == 1 ? "share" : "shares");
+    for (const io::socket_address& each : server.addresses())
+        text += (text.ends_with(" at") ? " " : ", ") + each.text();
+    return text;
+}
+
 // Carries out SIGHUP for the shares. If the file has an error, the running configuration stays in
 // effect. Returns the paths of shares that are incomplete because their file systems do not answer.
 [[nodiscard]] std::vector<std::string> reload_shares(smb_server& server, user_database& users,
                                                      const reload_requests::read_options& options,
                                                      const share_roots& answered, share_opener& opener,
-                                                     smb::server::event_log& log) {
+                                                     smb::server::event_log& log, service_manager& manager) {
     using smb::server::event_severity;
     if (options)
         if (const auto admitted = admit(users, *options); not admitted)
@@ -179,47 +196,42 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     if (not reopened.shares) {
         log.write(event_severity::error, "cannot reload shares; keeping the current shares",
                   {{"why", reopened.shares.error()}});
+        manager.set_status(
+            "the last reload has failed: the shares are unchanged, and the log has the reason");
         return {};
     }
     server.replace_shares(*std::move(reopened.shares));
-    server.context().administrators.publish(options->administrators);
+    publish_rules(server, *options);
     report_no_answer(reopened.kept, "it keeps its volume", log);
     report_no_answer(reopened.without_snapshots, "it has no previous versions until it answers", log);
     report_no_answer(reopened.left_out, "it is not served until it answers", log);
     report_problems(server, *options, users, reopened.missing_snapshots, log);
     log.write(event_severity::info, "configuration reloaded", {});
+    manager.set_status(serving_text(options->shares.size(), server));
     return reopened.needed;
+}
+
+// The same with the groups of the host that they name.
+[[nodiscard]] std::expected<serve_options, std::string> with_groups(
+    std::expected<serve_options, std::string> options, host_groups& host) {
+    if (not options) return options;
+    if (auto added = add_host_groups(*options, host); not added)
+        return std::unexpected(std::move(added.error()));
+    expand_users(*options);
+    return options;
 }
 
 [[nodiscard]] reload_requests::actions reload_actions(smb_server& server, user_database& users,
                                                       const serve_options& given, const std::string& file,
-                                                      share_opener& opener, smb::server::event_log& log) {
-    return {.read = [given, file] { return with_file(given, file); },
+                                                      share_opener& opener, host_groups& groups,
+                                                      smb::server::event_log& log, service_manager& manager) {
+    return {.read = [given, file, &groups] { return with_groups(with_file(given, file), groups); },
             .find_root = find_share_root,
             .reload =
                 [&](const reload_requests::read_options& options, const share_roots& answered) {
-                    return reload_shares(server, users, options, answered, opener, log);
-                }};
-}
-
-// Returns the Unix account, with its groups, that the user's file operations run as. It is never
-// root: a password must not open every file of the machine.
-[[nodiscard]] std::optional<vfs::unix_account> unix_account_of(const std::string& user) {
-    constexpr std::size_t entry_bytes_max = 1U << 20;
-    // Several threads ask at once.
-    passwd entry{};
-    passwd* account = nullptr;
-    std::vector<char> room(1U << 14);
-    while (getpwnam_r(user.c_str(), &entry, room.data(), room.size(), &account) == ERANGE and
-           room.size() < entry_bytes_max)
-        room.resize(2 * room.size());
-    if (account == nullptr or account->pw_uid == 0) return std::nullopt;
-    vfs::unix_account found{.user_id = account->pw_uid, .group_id = account->pw_gid};
-    int count = 0;
-    (void)getgrouplist(user.c_str(), account->pw_gid, nullptr, &count);
-    found.groups.resize(static_cast<std::size_t>(count));
-    (void)getgrouplist(user.c_str(), account->pw_gid, found.groups.data(), &count);
-    return found;
+                    return reload_shares(server, users, options, answered, opener, log, manager);
+                },
+            .ended = [&] { manager.reloaded(); }};
 }
 
 // The names and passwords from the command line, from the file, or of a newly generated user.
@@ -258,80 +270,28 @@ struct users_result {
     return *std::move(opened);
 }
 
-[[nodiscard]] std::vector<io::socket_address> addresses_for(const serve_options& options,
-                                                            std::uint16_t port) {
-    std::vector<io::socket_address> all;
-    for (const std::string& text : options.listen) {
-        const auto address = listener_address(text, port);
-        ENSURE(address.has_value(), "checked when the options were read");
-        all.push_back(*address);
-    }
-    if (all.empty()) all.push_back(io::socket_address::any_v6(port));
-    return all;
-}
-
-// Returns the source of the interfaces that clients receive: those of the options, or else those of
-// the machine at the time of the request.
-[[nodiscard]] std::function<std::vector<smb::server::network_interface>()> interfaces_for(
-    const serve_options& options) {
-    if (options.advertise.empty())
-        return [listening = addresses_for(options, usual_port)] { return own_interfaces(listening); };
-    auto advertised = parse_advertised(options.advertise);
-    if (not advertised) fail("invalid value for --advertise: " + advertised.error());
-    return [always = *std::move(advertised)] { return always; };
-}
-
-[[nodiscard]] std::string listening_problem(const error& why) {
-    const bool is_of_port = why == std::errc::address_in_use or why == std::errc::permission_denied;
-    return why.message() + (is_of_port ? "; use --port or --listen to choose another port" : "");
-}
-
-// The kernel may release the sockets of a killed server only some time after its end, when it takes
-// down its rings. The clients of persistent handles wait.
-[[nodiscard]] result<void> start_at(smb_server& server, const serve_options& options, std::uint16_t port) {
-    constexpr std::chrono::milliseconds pause{50};
-    constexpr unsigned attempts_max = 200;
-    const auto where = addresses_for(options, port);
-    result<void> started = server.start(where);
-    for (unsigned attempts = 1; server.context().has_persistent_opens() and attempts != attempts_max;
-         ++attempts) {
-        if (started or started.error() != std::errc::address_in_use) break;
-        std::this_thread::sleep_for(pause);
-        started = server.start(where);
-    }
-    return started;
-}
-
-// Binds the given addresses. Without a port, binds the default port if permitted.
-[[nodiscard]] std::expected<bool, std::string> start(smb_server& server, const serve_options& options) {
-    const bool has_choice = options.port == 0;
-    const auto started = start_at(server, options, has_choice ? usual_port : options.port);
-    if (started) return false;
-    const bool may_retry = has_choice and (started.error() == std::errc::permission_denied or
-                                           started.error() == std::errc::address_in_use);
-    if (not may_retry) return std::unexpected(listening_problem(started.error()));
-    const auto retried = server.start(addresses_for(options, unprivileged_port));
-    if (not retried) return std::unexpected(listening_problem(retried.error()));
-    return true;
-}
-
 // The sockets of a server that listens.
 struct opened_service {
-    bool is_fallback_port = false;
+    listening_choice listening = listening_choice::as_given;
     std::unique_ptr<observers> watching;
+    started_discovery discovery;
 };
 
 // Restores persistent handles, starts to listen, and opens the status socket and the metrics. From
 // here on the server has tasks, so an error ends it in the same way as a signal.
-[[nodiscard]] std::expected<opened_service, std::string> open_service(smb_server& server,
-                                                                      const serve_options& options) {
+[[nodiscard]] std::expected<opened_service, std::string> open_service(
+    smb_server& server, const serve_options& options, const std::vector<int>& activated,
+    const std::array<std::byte, 16>& identity, smb::server::event_log& log) {
     server.restore();
-    const auto is_fallback_port = start(server, options);
-    if (not is_fallback_port) return std::unexpected(is_fallback_port.error());
+    const auto listening = start_listening(server, options, activated);
+    if (not listening) return std::unexpected(listening.error());
     auto watching =
         observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});
     if (not watching) return std::unexpected(watching.error());
-    return opened_service{.is_fallback_port = *is_fallback_port, .watching = *std::move(watching)};
+    return opened_service{.listening = *listening,
+                          .watching = *std::move(watching),
+                          .discovery = start_discovery(options, server.context().configuration().name,
+                                                       identity, server.addresses(), log)};
 }
 
 // Returns the account that accesses files.
@@ -341,8 +301,7 @@ struct opened_service {
 }
 
 void print_banner(const smb_server& server, const serve_options& options, const users_result& users,
-                  bool is_fallback_port, const observers& watching, const server_hardening& hardening,
-                  std::string runs_as) {
+                  const opened_service& service, const server_hardening& hardening, std::string runs_as) {
     std::error_code unknown;
     const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", unknown);
     banner_facts facts{.program = unknown ? std::string("$(command -v sluice)") : program.string(),
@@ -351,15 +310,17 @@ void print_banner(const smb_server& server, const serve_options& options, const 
                        .addresses = own_addresses(),
                        .listening = {},
                        .port = 0,
-                       .is_fallback_port = is_fallback_port,
+                       .choice = service.listening,
                        .users = users.names,
                        .fresh_password = users.fresh_password,
                        .users_are_for_now = users.are_for_now,
                        .users_file = users.database->path(),
+                       .discovery = service.discovery.where,
                        .multiplexer = std::string(io::best_available_reason()),
                        .runs_as = std::move(runs_as),
                        .hardening = hardening_text(hardening.measures()),
                        .allows_guests = options.guest,
+                       .guests_write = options.guest_write,
                        .requires_signing = not options.no_signing,
                        .encrypts = options.encrypt};
     for (share_options& share : facts.shares)
@@ -368,8 +329,8 @@ void print_banner(const smb_server& server, const serve_options& options, const 
         facts.listening.push_back(address.text());
         facts.port = address.port();
     }
-    if (watching.metrics() != nullptr)
-        if (const auto where = watching.metrics()->address()) facts.metrics = where->text();
+    if (service.watching->metrics() != nullptr)
+        if (const auto where = service.watching->metrics()->address()) facts.metrics = where->text();
     std::string text = banner_text(facts);
     fmt::print("{}\n", text);
     std::fflush(stdout);
@@ -381,13 +342,17 @@ void print_banner(const smb_server& server, const serve_options& options, const 
     return options.loops != 0 ? options.loops : std::min<std::size_t>(usable_processors(), loops_max);
 }
 
-// `watching` may be null.
-io::task<void> serve_until(smb_server& server, observers* watching, smb::server::one_shot_event<bool>& stop) {
+// `service` may be null.
+io::task<void> serve_until(smb_server& server, const opened_service* service,
+                           smb::server::one_shot_event<bool>& stop) {
     (void)co_await stop.wait();
-    if (watching != nullptr) {
-        io::task<void> stopping = watching->stop();
+    if (service != nullptr) {
+        if (service->discovery.running != nullptr) service->discovery.running->request_stop();
+        io::task<void> stopping = service->watching->stop();
         co_await std::move(stopping);
     }
+    io::task<void> announcing = server.announce_stop();
+    co_await std::move(announcing);
     server.stop();
     io::task<void> ending = server.done();
     co_await std::move(ending);
@@ -396,19 +361,26 @@ io::task<void> serve_until(smb_server& server, observers* watching, smb::server:
 // Returns the configuration of the server, without shares.
 [[nodiscard]] smb::server::server_configuration configuration_for(
     const serve_options& options, std::vector<smb::server::share_configuration> shares,
-    const smb::server::process_resources& resources) {
+    const users_result& users, const smb::server::process_resources& resources,
+    const std::vector<int>& activated) {
     smb::server::server_configuration configuration;
     configuration.name = options.name.empty() ? "SLUICE" : options.name;
     configuration.shares = std::move(shares);
     configuration.bounds = smb::server::server_bounds::of(resources);
     configuration.allows_guests = options.guest;
     configuration.has_directory_leases = options.directory_leases != "off";
-    configuration.interfaces = interfaces_for(options);
+    configuration.interfaces = interfaces_for(options, activated);
     configuration.session_lifetime = std::chrono::minutes(options.session_lifetime);
     if (options.impersonate) {
         if (geteuid() != 0)
             fail("--impersonate: only root can use the rights of other accounts; run 'sluice serve' as root");
-        configuration.account_of = unix_account_of;
+        // The client may have written the name in another case.
+        configuration.account_of =
+            [&known = *users.database](const std::string& user) -> std::optional<vfs::unix_account> {
+            for (const std::string& name : known.found_names())
+                if (equal_ignoring_case(name, user)) return unix_account_of(name);
+            return std::nullopt;
+        };
     }
     if (options.encrypt) configuration.encryption = smb::server::protection::required;
     configuration.compresses = options.compression == "on";
@@ -462,10 +434,12 @@ void wait_for_threads(const share_domains& domains, const reload_requests& reloa
     return all;
 }
 
-[[nodiscard]] serve_options complete_options(const serve_options& given, const std::string& file) {
-    auto read = with_file(given, file);
-    if (not read) fail(read.error());
-    return *std::move(read);
+// An address of the configuration that has no effect must not go unnoticed.
+void check_activation(const std::vector<int>& activated, const serve_options& options) {
+    if (not activated.empty() and (options.port != 0 or not options.listen.empty()))
+        warn(
+            "the sockets of the service manager replace --port and --listen; remove these, or disable the "
+            "socket unit");
 }
 
 template <class Value>
@@ -474,23 +448,53 @@ template <class Value>
     return *std::move(from);
 }
 
-[[nodiscard]] share_journals or_fail(std::expected<share_journals, std::string> from) {
+template <class Value>
+[[nodiscard]] Value or_fail(std::expected<Value, std::string> from) {
     if (not from) fail(from.error());
     return *std::move(from);
 }
 
+[[nodiscard]] serve_options complete_options(const serve_options& given, const std::string& file,
+                                             const std::vector<int>& activated) {
+    serve_options options = or_fail(with_file(given, file));
+    check_activation(activated, options);
+    return options;
+}
+
+// Starts the thread that samples the loops.
+[[nodiscard]] std::unique_ptr<watchdog_thread> watch_loops(smb::server::loop_watchdog& watchdog,
+                                                           share_domains& domains, service_manager& manager) {
+    watchdog.on_blocked_call([&domains](std::uint32_t number) {
+        if (const auto blocked = domains.table().find(number)) blocked->record_blocked_call();
+    });
+    return or_fail(watchdog_thread::start(watchdog, [&watchdog, &manager] {
+        manager.keep_alive(service_manager::clock::now(), watchdog.stuck_loops());
+    }));
+}
+
+// Before the first thread and ring, which inherit it.
+void harden(server_hardening& by, const serve_options& options, const std::string& file,
+            const user_database& users, host_groups& groups) {
+    by.apply(options, file, users.path());
+    if (by.confines_files()) groups.confine();
+    block_signals();
+}
+
 void serve(const serve_options& given, const std::string& file) {
-    const serve_options options = complete_options(given, file);
+    const std::vector<int> activated = or_fail(take_activation_sockets());
+    service_manager manager(take_service_environment(), warn);
+    serve_options options = complete_options(given, file, activated);
     users_result users = open_users(options);
+    host_groups groups(*users.database);
+    options = or_fail(with_groups(std::move(options), groups));
     // Before the files that describe them become inaccessible: control groups, system accounts, and
     // the state directory.
     const smb::server::process_resources resources = claim_process_resources();
     std::string runs_as = runs_as_text(options);
+    const auto identity = discovery_identity(options);
     const share_journals journals = or_fail(share_journals::open(options));
-    // Before the first thread and ring, which inherit it.
     server_hardening hardening;
-    hardening.apply(options, file, users.database->path());
-    block_signals();
+    harden(hardening, options, file, *users.database, groups);
     const auto loop = or_fail(io::best_available());
     io::frame_pool frames(frame_pool_bytes);
     const io::frame_pool::use from_pool(frames);
@@ -505,17 +509,13 @@ void serve(const serve_options& given, const std::string& file) {
     if (not shares.shares) fail(shares.shares.error());
     const std::unique_ptr<shared_locks> peers = open_shared_locks(options);
     system_clock_source clock;
-    const smb::server::event_severity least = least_severity(options);
-    log_writer writer(least);
-    smb::server::log_thread log(writer, least);
+    log_writer writer(least_severity(options));
+    smb::server::log_thread log(writer, least_severity(options));
     smb::server::loop_activity activity(*loop);
     const smb::server::loop_activity::use watched(activity, ::gettid());
     const auto activities = all_activities(activity, *others);
     proc_thread_usage threads;
     smb::server::loop_watchdog watchdog(activities, clock, threads, log);
-    watchdog.on_blocked_call([&domains](std::uint32_t number) {
-        if (const auto blocked = domains.table().find(number)) blocked->record_blocked_call();
-    });
     smb::server::one_shot_event<bool> stop(*loop);
     smb_server server({.loop = *loop,
                        .clock = clock,
@@ -525,27 +525,28 @@ void serve(const serve_options& given, const std::string& file) {
                        .peers = peers.get(),
                        .other_loops = others->loops(),
                        .watchdog = &watchdog},
-                      configuration_for(options, *std::move(shares.shares), resources));
-    server.context().administrators.publish(options.administrators);
-    const auto watching_loops = or_fail(watchdog_thread::start(watchdog));
-    reload_requests reloads(*loop, reload_actions(server, *users.database, given, file, opener, log));
+                      configuration_for(options, *std::move(shares.shares), users, resources, activated));
+    publish_rules(server, options);
+    const auto watching_loops = watch_loops(watchdog, domains, manager);
+    reload_requests reloads(
+        *loop, reload_actions(server, *users.database, given, file, opener, groups, log, manager));
     const auto ends_in_time =
         or_fail(stop_deadline::start([&] { end_with_stuck_calls(domains, reloads, log); }));
     const auto end_service = [&] { reloads.end(), stop.set(true); };
     const signals handling(
-        *loop, [&] { ends_in_time->begin(); }, end_service,
-        [&] { reload_users(server, *users.database, log), reloads.add(); });
-    const auto service = open_service(server, options);
+        *loop, [&] { ends_in_time->begin(), manager.stopping(); }, end_service,
+        [&] { manager.reloading(), reload_users(server, *users.database, log), reloads.add(); });
+    const auto service = open_service(server, options, activated, identity, log);
     if (service) {
         report_problems(server, options, *users.database, shares.missing_snapshots, log);
         report_other_servers(journals, log);
-        print_banner(server, options, users, service->is_fallback_port, *service->watching, hardening,
-                     std::move(runs_as));
+        print_banner(server, options, users, *service, hardening, std::move(runs_as));
+        manager.ready(serving_text(options.shares.size(), server));
     } else {
         end_service();
     }
     smb::auth::wipe(std::as_writable_bytes(std::span(users.fresh_password)));
-    io::sync_wait(*loop, serve_until(server, service ? service->watching.get() : nullptr, stop));
+    io::sync_wait(*loop, serve_until(server, service ? &*service : nullptr, stop));
     wait_for_threads(domains, reloads, *loop, *ends_in_time);
     if (not service) fail(service.error());
 }
@@ -576,6 +577,7 @@ void add_serve(command_syntax app) {
     command.on_call([given] {
         if (given->wants_limits) return print_limits();
         given->options.confines = not given->no_confinement;
+        given->options.discovery = not given->no_discovery;
         for (const std::string& path : given->paths)
             given->options.shares.push_back(parse_share(path));
         check_command_line(*given);

@@ -37,8 +37,10 @@ void add_access_options(command_syntax command, serve_options& options) {
     command.add_flag("--read-only", options.read_only, "reject all changes").group(heading);
     command
         .add_option("--read-only-user", options.read_only_users,
-                    "reject changes by this user; 'guest' means anonymous users (repeatable)")
+                    "reject changes by this user, or the users of the group @NAME; 'guest' means anonymous "
+                    "users (repeatable)")
         .one_value_each_time()
+        .check(validate_user_entry)
         .value_name("NAME")
         .group(heading);
     command
@@ -49,6 +51,7 @@ void add_access_options(command_syntax command, serve_options& options) {
         .add_option("--auditor", options.auditors,
                     "let this user read and change audit lists, SACLs (repeatable)")
         .one_value_each_time()
+        .check(validate_user_entry)
         .value_name("NAME")
         .group(heading);
     command
@@ -56,9 +59,16 @@ void add_access_options(command_syntax command, serve_options& options) {
                     "let this user list and end the sessions and open files of all users from a client, as "
                     "in Computer Management of Windows (repeatable)")
         .one_value_each_time()
+        .check(validate_user_entry)
         .value_name("NAME")
         .group(heading);
-    command.add_flag("--guest", options.guest, "accept anonymous logons, unsigned and unencrypted")
+    command
+        .add_flag("--guest", options.guest,
+                  "accept anonymous logons, unsigned and unencrypted; guests can only read")
+        .group(heading);
+    command
+        .add_flag("--guest-write", options.guest_write,
+                  "with --guest, let guests change files on all shares without a setting of their own")
         .group(heading);
     command
         .add_flag("--impersonate", options.impersonate,
@@ -103,7 +113,7 @@ void add_protection_options(command_syntax command, serve_options& options, bool
         .group(heading);
 }
 
-void add_network_options(command_syntax command, serve_options& options) {
+void add_network_options(command_syntax command, serve_options& options, bool& no_discovery) {
     constexpr auto* heading = "Network";
     command.add_option("--name", options.name, "NetBIOS name of the server [default: SLUICE]")
         .check(validate_server_name)
@@ -127,10 +137,28 @@ void add_network_options(command_syntax command, serve_options& options) {
         .value_name("ADDRESS[,speed=RATE][,rss][,index=N]")
         .group(heading);
     command
+        .add_option("--allowed-host", options.allowed_hosts,
+                    "close connections from all other addresses (repeatable) [default: accept all]")
+        .one_value_each_time()
+        .check(validate_host_rule)
+        .value_name("ADDRESS[/BITS]")
+        .group(heading);
+    command
+        .add_option("--denied-host", options.denied_hosts,
+                    "close connections from this address or network, even if it is allowed (repeatable)")
+        .one_value_each_time()
+        .check(validate_host_rule)
+        .value_name("ADDRESS[/BITS]")
+        .group(heading);
+    command
         .add_option("--compression", options.compression,
                     "compress messages of SMB 3.1.1 for clients that request it: on, off [default: off]")
         .one_of(std::vector<std::string>{"off", "on"})
         .value_name("off|on")
+        .group(heading);
+    command
+        .add_flag("--no-discovery", no_discovery,
+                  "do not appear in the network view of other computers [default: on private networks]")
         .group(heading);
 }
 
@@ -156,7 +184,7 @@ void declare_serve_options(command_syntax command, serve_arguments& into) {
     add_general_options(command, into);
     add_access_options(command, into.options);
     add_protection_options(command, into.options, into.no_confinement);
-    add_network_options(command, into.options);
+    add_network_options(command, into.options, into.no_discovery);
     command
         .add_option("--shared-locks", into.options.shared_locks,
                     "share locks and open modes with other servers on this host that use the same FILE; "

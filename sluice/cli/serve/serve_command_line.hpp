@@ -16,6 +16,7 @@ struct serve_arguments {
     image_options image;
     bool wants_limits = false;
     bool no_confinement = false;
+    bool no_discovery = false;
 };
 
 /// Declares all options and operands of `sluice serve`, which are stored in `into`. `into` outlives

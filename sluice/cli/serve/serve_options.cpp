@@ -11,8 +11,10 @@
 #include <memory>
 #include <string_view>
 
+#include "sluice/base/case_fold.hpp"
 #include "sluice/cli/byte_size.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
+#include "sluice/cli/user_names.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::cli {
@@ -46,6 +48,13 @@ public:
         const auto value = node->value<bool>();
         if (not value) return refuse(*node, fmt::format("invalid value for {}: use true or false", key));
         into = into or * value;
+    }
+    // For a setting that is on by default: `false` of the command line stays.
+    void take_unless_off(std::string_view key, bool& into) {
+        bool is_on = false;
+        const bool is_given = find(key) != nullptr;
+        take(key, is_on);
+        if (is_given) into = into and is_on;
     }
     void take(std::string_view key, std::vector<std::string>& into, text_rule rule_of = anything) {
         const toml::node* const node = find(key);
@@ -134,14 +143,73 @@ void check_referral(table_reader& reader, const toml::table& table, const share_
                                                 share.referral.size(), referral_targets_max));
     if (share.name.empty()) return reader.refuse(*node, "missing setting name, which a referral needs");
     for (const std::string_view key :
-         {"size-limit", "read-only",   "hide-unreadable",   "read-only-user", "auditor",
-          "offload",    "short-names", "previous-versions", "owner",          "group",
-          "file-mode",  "folder-mode", "inherit-owner",     "hide",           "hide-dot-files",
-          "reject",     "recycle",     "overlay",           "journal",        "code-page",
-          "time-zone"})
+         {"size-limit",     "read-only", "hide-unreadable", "read-only-user",    "write-user",
+          "auditor",        "offload",   "short-names",     "previous-versions", "owner",
+          "group",          "file-mode", "folder-mode",     "inherit-owner",     "hide",
+          "hide-dot-files", "reject",    "recycle",         "overlay",           "journal",
+          "code-page",      "time-zone"})
         if (const toml::node* const of_files = table.get(key))
             reader.refuse(*of_files,
                           fmt::format("'{}' does not apply to a share with a referral; remove it", key));
+}
+
+// The intent of a list without users is unclear: it could admit all users, or none.
+void take_users(table_reader& reader, std::string_view key, std::vector<std::string>& into) {
+    reader.take(key, into, validate_user_entry);
+    const toml::node* const node = reader.find(key);
+    if (node != nullptr and node->is_array() and node->as_array()->empty())
+        reader.refuse(
+            *node,
+            fmt::format("invalid value for {}: the list is empty; name a user, or remove the setting", key));
+}
+
+void take_hosts(table_reader& reader, std::vector<std::string>& allowed, std::vector<std::string>& denied) {
+    const auto take = [&](std::string_view key, std::vector<std::string>& list) {
+        reader.take(key, list, validate_host_rule);
+        const toml::node* const node = reader.find(key);
+        if (node != nullptr and list.size() > host_rules_max)
+            reader.refuse(*node, fmt::format("invalid value for {}: {} rules; use at most {}", key,
+                                             list.size(), host_rules_max));
+    };
+    take("allowed-host", allowed);
+    take("denied-host", denied);
+}
+
+void read_group(table_reader& reader, std::string_view name, const toml::node& node,
+                std::vector<user_group>& into) {
+    const auto refuse = [&](const toml::node& where, std::string_view why) {
+        reader.refuse(where, fmt::format("invalid group '{}' in [groups]: {}", name, why));
+    };
+    if (const std::string rule = validate_user_name(std::string(name)); not rule.empty())
+        return refuse(node, rule);
+    const auto is_same = [&](const user_group& each) { return equal_ignoring_case(each.name, name); };
+    if (std::ranges::any_of(into, is_same))
+        return refuse(node, "another group has this name; names are compared without case");
+    const toml::array* const list = node.as_array();
+    if (list == nullptr) return refuse(node, "use a list of users, as in [\"alice\", \"bob\"]");
+    if (list->size() > group_members_max)
+        return refuse(node, fmt::format("{} users; use at most {}", list->size(), group_members_max));
+    user_group group{.name = std::string(name), .members = {}};
+    for (const toml::node& each : *list) {
+        const std::string member = each.value<std::string>().value_or("");
+        if (const std::string rule = validate_user_name(member); not rule.empty())
+            return refuse(each, fmt::format("invalid user '{}': {}", member, rule));
+        group.members.push_back(member);
+    }
+    into.push_back(std::move(group));
+}
+
+void read_groups(table_reader& reader, std::vector<user_group>& into) {
+    const toml::node* const node = reader.find("groups");
+    if (node == nullptr) return;
+    const toml::table* const groups = node->as_table();
+    if (groups == nullptr)
+        return reader.refuse(*node, "invalid value for groups: use a table, as in [groups]");
+    if (groups->size() > groups_max)
+        return reader.refuse(*node, fmt::format("invalid value for groups: {} groups; use at most {}",
+                                                groups->size(), groups_max));
+    for (const auto& [name, members] : *groups)
+        read_group(reader, name.str(), members, into);
 }
 
 // Reads the name or the number of an account.
@@ -266,9 +334,12 @@ void read_file_rules(table_reader& reader, named_accounts& accounts, share_file_
     reader.take("encrypt", share.encrypt);
     reader.take("hidden", share.hidden);
     reader.take("hide-unreadable", share.hide_unreadable);
-    reader.take("user", share.users);
-    reader.take("read-only-user", share.read_only_users);
-    reader.take("auditor", share.auditors);
+    take_users(reader, "user", share.users);
+    take_users(reader, "read-only-user", share.read_only_users);
+    take_users(reader, "write-user", share.write_users);
+    take_users(reader, "auditor", share.auditors);
+    reader.take("guest", share.guest, validate_guest_access);
+    take_hosts(reader, share.allowed_hosts, share.denied_hosts);
     reader.take("offload", share.offloads);
     reader.take_switch("short-names", share.short_names);
     reader.take("previous-versions", share.previous_versions, validate_previous_versions_of_share);
@@ -298,8 +369,23 @@ void read_signing_algorithms(table_reader& reader, serve_options& options) {
 
 constexpr const char* not_a_table = "invalid share: write each one as a table [[share]]";
 
+// First: a file of a later version may have settings and values that this program does not know.
+void check_version(table_reader& reader) {
+    constexpr std::int64_t supported = 1;
+    const toml::node* const node = reader.find("version");
+    if (node == nullptr) return;
+    const auto version = node->value<std::int64_t>();
+    if (not node->is_integer() or *version < 1)
+        return reader.refuse(*node, "invalid value for version: use 1");
+    if (*version > supported)
+        reader.refuse(*node, fmt::format("unsupported version {}; this program supports version {}; use a "
+                                         "newer sluice",
+                                         *version, supported));
+}
+
 [[nodiscard]] std::string read_table(const toml::table& table, serve_options& options) {
     table_reader reader(table, "");
+    check_version(reader);
     reader.take("name", options.name, validate_server_name);
     reader.take("listen", options.listen, validate_listener);
     reader.take("advertise", options.advertise, validate_advertised_addresses);
@@ -310,10 +396,12 @@ constexpr const char* not_a_table = "invalid share: write each one as a table [[
     reader.take("status-socket", options.status_socket);
     reader.take("metrics", options.metrics, validate_metrics);
     reader.take("read-only", options.read_only);
-    reader.take("read-only-user", options.read_only_users);
+    take_users(reader, "read-only-user", options.read_only_users);
     reader.take("hide-unreadable", options.hide_unreadable);
-    reader.take("auditor", options.auditors);
-    reader.take("administrator", options.administrators);
+    take_users(reader, "auditor", options.auditors);
+    reader.take("administrator", options.administrators, validate_user_entry);
+    read_groups(reader, options.groups);
+    take_hosts(reader, options.allowed_hosts, options.denied_hosts);
     reader.take("offload", options.offload);
     reader.take_switch("short-names", options.short_names);
     reader.take("previous-versions", options.previous_versions, validate_previous_versions);
@@ -325,12 +413,14 @@ constexpr const char* not_a_table = "invalid share: write each one as a table [[
     reader.take("no-signing", options.no_signing);
     read_signing_algorithms(reader, options);
     reader.take("guest", options.guest);
+    reader.take("guest-write", options.guest_write);
     reader.take("impersonate", options.impersonate);
     reader.take("quotas", options.quotas);
     reader.take("confine-to", options.confine_to);
     bool no_confinement = not options.confines;
     reader.take("no-confinement", no_confinement);
     options.confines = not no_confinement;
+    reader.take_unless_off("discovery", options.discovery);
     reader.take_number("session-lifetime", options.session_lifetime, session_lifetime_minutes_max);
     reader.take_number("loops", options.loops, loops_max);
     if (const toml::node* const shares = reader.find("share")) {

@@ -9,6 +9,8 @@
 #include "sluice/base/result.hpp"
 #include "sluice/cli/fat/image/image_options.hpp"
 #include "sluice/cli/serve/share_ownership.hpp"
+#include "sluice/cli/serve/user_groups.hpp"
+#include "sluice/smb/server/session/user_list.hpp"
 #include "sluice/vfs/host/creation_rules.hpp"
 #include "sluice/vfs/host/name/name_patterns.hpp"
 #include "sluice/vfs/host/recycle_rules.hpp"
@@ -23,6 +25,14 @@ struct share_file_rules {
     std::optional<vfs::recycle_rules> recycle;
 
     [[nodiscard]] bool operator==(const share_file_rules&) const = default;
+};
+
+/// The lists of users of a share, with the members of groups.
+struct share_users {
+    smb::server::user_list connect;
+    smb::server::user_list read_only;
+    smb::server::user_list write;
+    smb::server::user_list audit;
 };
 
 /// A share from the command line or the configuration file.
@@ -40,10 +50,16 @@ struct share_options {
     std::string short_names;              // "on" or "off"; empty: as for all directories
     std::string previous_versions;        // a pattern, or "off"; empty: that of the server
     std::string continuous_availability;  // "on" or "off"; empty: as for all shares
+    // Names, and groups as "@name"; "guest" in the second and third means guests.
     std::vector<std::string> users;
     std::vector<std::string> read_only_users;
+    std::vector<std::string> write_users;
     std::vector<std::string> auditors;
+    share_users expanded;  // these lists: set by expand_users()
     share_file_rules files;
+    std::string guest;  // "off", "read", or "write"; empty: as for all shares
+    std::vector<std::string> allowed_hosts;
+    std::vector<std::string> denied_hosts;
     image_options image;  // for disk images only
 };
 
@@ -76,6 +92,11 @@ struct serve_options {
     // Names or comma lists; none: the server's default.
     std::vector<std::string> signing_algorithms;
     bool guest = false;
+    bool guest_write = false;        // on all shares that do not have a setting of their own
+    std::vector<user_group> groups;  // [groups], and the groups of the host that the lists name
+    std::vector<std::string> users_without_groups;  // that were not looked up in those of the host
+    std::vector<std::string> allowed_hosts;
+    std::vector<std::string> denied_hosts;
     bool impersonate = false;
     bool quotas = false;
     bool offload = false;     // for all directories
@@ -86,6 +107,7 @@ struct serve_options {
     std::string compression;              // of messages: "on" or "off"; empty: off
     std::string continuous_availability;  // for all shares: "on" or "off"; empty: off
     std::string state_directory;          // empty: the runtime directory of the account
+    bool discovery = true;                // advertise the server on private networks
     bool verbose = false;
     bool confines = true;
     std::vector<std::string> confine_to;  // in addition to the shares and the files of the server

@@ -18,22 +18,42 @@ namespace {
 
 // A misspelled name would only show when its user is refused.
 void report_unknown_users(const serve_options& options, user_database& users, smb::server::event_log& log) {
+    // A group is known: otherwise the options would have been refused.
+    const auto is_unknown = [&](const std::string& name) {
+        return not name.starts_with('@') and not users.find(name, {});
+    };
     for (const share_options& share : options.shares) {
         std::vector<std::string> named = share.users;
-        std::ranges::copy_if(share.read_only_users, std::back_inserter(named), [](std::string_view name) {
-            return not equal_ignoring_case(name, std::string_view("guest"));
-        });
+        for (const auto* const list : {&share.read_only_users, &share.write_users})
+            std::ranges::copy_if(*list, std::back_inserter(named), [](std::string_view name) {
+                return not equal_ignoring_case(name, std::string_view("guest"));
+            });
         named.insert(named.end(), share.auditors.begin(), share.auditors.end());
         for (const std::string& name : named)
-            if (not users.find(name, {}))
+            if (is_unknown(name))
                 log.write(smb::server::event_severity::warning, "a share names an unknown user",
                           {{"share", share.name.empty() ? share.path : share.name},
                            {"user", name},
                            {"hint", fmt::format("check the spelling; '{} list' lists all users",
                                                 user_command(options.users_file))}});
     }
+    for (const user_group& group : options.groups)
+        for (const std::string& name : group.members)
+            if (not group.is_of_host and is_unknown(name))
+                log.write(smb::server::event_severity::warning, "a group names an unknown user",
+                          {{"group", group.name},
+                           {"user", name},
+                           {"hint", fmt::format("check the spelling; '{} list' lists all users",
+                                                user_command(options.users_file))}});
+    for (const std::string& name : options.users_without_groups)
+        log.write(smb::server::event_severity::warning,
+                  "a user was added after the groups of the host were read",
+                  {{"user", name},
+                   {"hint",
+                    "restart the server; until then, the user is in none of them, and can only read the "
+                    "shares that one of them can only read"}});
     for (const std::string& name : options.administrators)
-        if (not users.find(name, {}))
+        if (is_unknown(name))
             log.write(smb::server::event_severity::warning, "an administrator is an unknown user",
                       {{"user", name},
                        {"hint", fmt::format("check the spelling; '{} list' lists all users",
@@ -64,6 +84,12 @@ void report_other_servers(const share_journals& journals, smb::server::event_log
         log.write(
             smb::server::event_severity::warning, "persistent handles of an earlier server are not restored",
             {{"path", path}, {"hint", "set continuous-availability to on to keep those of this server"}});
+    for (const std::string& path : journals.kept_later())
+        log.write(smb::server::event_severity::warning, "persistent handles of a later version are kept",
+                  {{"path", path},
+                   {"hint",
+                    "a newer sluice restores them, although files may have changed in the meantime; remove "
+                    "the journal in the state directory to end them"}});
 }
 
 }  // namespace sluice::cli

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <ranges>
 #include <string_view>
 #include <utility>
@@ -43,6 +44,28 @@ static_assert(2 * referral_bytes_max <= smb::wire::dfs_path_bytes_max and
 }
 
 }  // namespace
+
+std::string validate_host_rule(const std::string& text) {
+    const auto parsed = smb::server::ip_network::parse(text);
+    return parsed ? "" : parsed.error();
+}
+
+smb::server::host_rules host_rules_of(const std::vector<std::string>& allowed,
+                                      const std::vector<std::string>& denied) {
+    const auto parse = [](const std::string& text) {
+        const auto parsed = smb::server::ip_network::parse(text);
+        ENSURE(parsed.has_value(), "checked when the options were read");
+        return *parsed;
+    };
+    smb::server::host_rules rules;
+    std::ranges::transform(allowed, std::back_inserter(rules.allowed), parse);
+    std::ranges::transform(denied, std::back_inserter(rules.denied), parse);
+    return rules;
+}
+
+std::string validate_guest_access(const std::string& text) {
+    return text == "off" or text == "read" or text == "write" ? "" : "use \"off\", \"read\", or \"write\"";
+}
 
 std::string validate_size_limit(const std::string& text) {
     if (std::string rule = validate_size(text); not rule.empty()) return rule;

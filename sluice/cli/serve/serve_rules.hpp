@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/io/call/socket_address.hpp"
+#include "sluice/smb/server/session/host_rules.hpp"
 #include "sluice/smb/wire/message/negotiate_contexts.hpp"
 
 namespace sluice::cli {
@@ -36,6 +37,18 @@ namespace sluice::cli {
 /// Errors: the rule that they violate.
 [[nodiscard]] std::expected<std::vector<smb::wire::signing_algorithm>, std::string> signing_algorithms_of(
     const std::vector<std::string>& texts);
+
+/// The largest number of rules in each list of hosts.
+inline constexpr std::size_t host_rules_max = 1024;
+
+/// For --allowed-host and --denied-host.
+[[nodiscard]] std::string validate_host_rule(const std::string& text);
+/// Returns the rules of two lists of valid texts.
+[[nodiscard]] smb::server::host_rules host_rules_of(const std::vector<std::string>& allowed,
+                                                    const std::vector<std::string>& denied);
+
+/// For the setting guest of a share.
+[[nodiscard]] std::string validate_guest_access(const std::string& text);
 
 /// For the setting size-limit: the form of parse_size(), and enough for a file.
 [[nodiscard]] std::string validate_size_limit(const std::string& text);

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <iterator>
 
+#include "sluice/base/ensure.hpp"
 #include "sluice/cli/fat/image/image.hpp"
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
@@ -31,8 +32,17 @@ namespace {
     });
 }
 
+[[nodiscard]] smb::server::guest_access guests_of(const share_options& share, const serve_options& options) {
+    using enum smb::server::guest_access;
+    if (share.guest.empty()) return options.guest_write ? write : read;
+    if (share.guest == "off") return none;
+    return share.guest == "write" ? write : read;
+}
+
 // The configuration of a share, without the volume.
-[[nodiscard]] smb::server::share_configuration configuration_of(const share_options& share, bool read_only) {
+[[nodiscard]] smb::server::share_configuration configuration_of(const share_options& share,
+                                                                const serve_options& options,
+                                                                bool read_only) {
     smb::server::share_configuration configuration;
     configuration.name = share.name;
     configuration.comment = share.comment;
@@ -42,9 +52,13 @@ namespace {
     configuration.is_read_only = read_only;
     configuration.is_hidden = share.hidden or share.name.ends_with('$');
     configuration.hides_unreadable = share.hide_unreadable and share.referral.empty();
-    configuration.users = share.users;
-    configuration.read_only_users = share.read_only_users;
-    configuration.auditors = share.auditors;
+    ENSURE(share.expanded.connect.is_given() != share.users.empty(), "expand_users() was called");
+    configuration.users = share.expanded.connect;
+    configuration.read_only_users = share.expanded.read_only;
+    configuration.write_users = share.expanded.write;
+    configuration.auditors = share.expanded.audit;
+    configuration.guests = guests_of(share, options);
+    configuration.hosts = host_rules_of(share.allowed_hosts, share.denied_hosts);
     if (share.encrypt) configuration.encryption = smb::server::protection::required;
     return configuration;
 }
@@ -89,7 +103,7 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
     std::vector<served> next;
     for (const share_options& share : options.shares) {
         if (not share.referral.empty()) {
-            done.shares->push_back(configuration_of(share, false));
+            done.shares->push_back(configuration_of(share, options, false));
             continue;
         }
         const streams_root streams = streams_root_of(options.shares, share, answered);
@@ -127,7 +141,9 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
         one.snapshots = *snapshots;
         if (*snapshots != nullptr) from_.domains.add(share.name, **snapshots);
         done.shares->push_back(
-            configuration_of(share, share.read_only or options.read_only or one.read_only));
+            configuration_of(share, options, share.read_only or options.read_only or one.read_only));
+        one.files_number = number_of_files(one);
+        done.shares->back().file_rules = one.files_number;
         done.shares->back().volume = std::move(volume);
         done.shares->back().snapshots = *std::move(snapshots);
         if (is_continuously_available(options, share) and from_.journals != nullptr) {
@@ -139,6 +155,14 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
     }
     now_ = std::move(next);
     return done;
+}
+
+// The number of the rules that the share's volume has: as long as they are the same, that of the
+// share of this name.
+std::uint64_t share_opener::number_of_files(const served& one) {
+    const auto now =
+        std::ranges::find_if(now_, [&](const served& each) { return each.share.name == one.share.name; });
+    return now != now_.end() and now->files == one.files ? now->files_number : ++files_numbers_;
 }
 
 // The volume that the server has, or a new one.

@@ -74,7 +74,8 @@ private:
         bool short_names = false;
         bool quotas = false;
         share_file_rules files{};
-        std::string streams_root{};  // the root that has its large streams
+        std::uint64_t files_number = 0;  // another one for other rules
+        std::string streams_root{};      // the root that has its large streams
         std::weak_ptr<vfs::volume> volume;
         std::string pattern{};                      // for its snapshots; empty: it has none
         std::optional<share_root> snapshot_root{};  // the directory that contains them
@@ -99,7 +100,10 @@ private:
     [[nodiscard]] std::shared_ptr<vfs::volume> keep(served& one, const std::string& awaited,
                                                     reopened& done) const;
 
+    [[nodiscard]] std::uint64_t number_of_files(const served& one);
+
     share_sources from_;
+    std::uint64_t files_numbers_ = 0;
     std::vector<served> now_;  // as the server has them
 };
 

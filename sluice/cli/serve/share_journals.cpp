@@ -16,6 +16,7 @@
 #include "sluice/cli/fat/image/image.hpp"
 #include "sluice/cli/serve/share_root.hpp"
 #include "sluice/smb/server/journal/journal_file.hpp"
+#include "sluice/smb/server/journal/journal_version.hpp"
 
 namespace sluice::cli {
 
@@ -87,6 +88,11 @@ using journal_result = std::expected<std::shared_ptr<smb::server::handle_journal
         return std::unexpected(fmt::format("another server has persistent handles of {}: {}", share.path,
                                            storage.error().message()));
     if (not storage) return std::unexpected(storage.error().message());
+    if (const auto version = smb::server::later_version_in(**storage))
+        return std::unexpected(
+            fmt::format("{}: unsupported version {}; this program supports version {}; use "
+                        "a newer sluice, or remove the file to end its persistent handles",
+                        (*storage)->name(), *version, smb::server::journal_version()));
     auto journal = smb::server::handle_journal::open(*std::move(storage), identity, {.process_id = process});
     if (not journal) return std::unexpected(journal.error().message());
     return *std::move(journal);
@@ -101,13 +107,21 @@ using journal_result = std::expected<std::shared_ptr<smb::server::handle_journal
 }
 
 // This server protects no handles of the directory, so a later one must not restore those that an
-// earlier one had. Returns whether there was a journal.
-[[nodiscard]] bool remove_journal(const serve_options& options, const share_options& share) {
+// earlier one had. The journal of a later version is kept, as open_journal() keeps it.
+enum class removal : std::uint8_t { nothing, removed, kept_later };
+[[nodiscard]] removal remove_journal(const serve_options& options, const share_options& share) {
     const std::optional<std::string> directory = state_directory(options);
     const auto root = find_share_root(share.path);
-    if (not directory or not root or not root->is_directory) return false;
-    const std::string path = *directory + "/" + smb::server::journal_name(root->device, root->inode);
-    return ::unlink(path.c_str()) == 0;
+    if (not directory or not root or not root->is_directory) return removal::nothing;
+    const std::string name = smb::server::journal_name(root->device, root->inode);
+    const std::string path = *directory + "/" + name;
+    // open_state_directory() would create the directory.
+    if (std::error_code unknown; not std::filesystem::exists(std::filesystem::symlink_status(path, unknown)))
+        return removal::nothing;
+    const auto later =
+        smb::server::later_version_in_file({.directory = *directory, .user_id = ::geteuid()}, name);
+    if (later and *later) return removal::kept_later;
+    return ::unlink(path.c_str()) == 0 ? removal::removed : removal::nothing;
 }
 
 }  // namespace
@@ -123,10 +137,13 @@ std::expected<share_journals, std::string> share_journals::open(const serve_opti
     // Before this server claims any.
     for (const share_options& share : options.shares) {
         if (is_continuously_available(options, share)) continue;
-        if (root_fence::is_claimed(share.path))
+        if (root_fence::is_claimed(share.path)) {
             all.of_others_.push_back(share.path);
-        else if (not is_available_elsewhere(options, share) and remove_journal(options, share))
-            all.removed_.push_back(share.path);
+        } else if (not is_available_elsewhere(options, share)) {
+            const removal done = remove_journal(options, share);
+            if (done == removal::removed) all.removed_.push_back(share.path);
+            if (done == removal::kept_later) all.kept_later_.push_back(share.path);
+        }
     }
     for (const share_options& share : options.shares) {
         if (not is_continuously_available(options, share)) continue;

@@ -37,6 +37,9 @@ public:
     /// Returns the paths of the shares without continuous availability whose journal was removed:
     /// an earlier server may have had persistent handles of them.
     [[nodiscard]] const std::vector<std::string>& removed() const noexcept { return removed_; }
+    /// Returns the paths of the shares without continuous availability whose journal was kept: a
+    /// later version of this program has written it.
+    [[nodiscard]] const std::vector<std::string>& kept_later() const noexcept { return kept_later_; }
 
 private:
     using root_key = std::pair<std::uint64_t, std::uint64_t>;  // device, inode
@@ -47,6 +50,7 @@ private:
     std::map<root_key, kept> journals_;
     std::vector<std::string> of_others_;
     std::vector<std::string> removed_;
+    std::vector<std::string> kept_later_;
 };
 
 }  // namespace sluice::cli

@@ -6,8 +6,9 @@
 
 namespace sluice::cli {
 
-result<std::unique_ptr<watchdog_thread>> watchdog_thread::start(smb::server::loop_watchdog& watchdog) {
-    std::unique_ptr<watchdog_thread> started(new watchdog_thread(watchdog));
+result<std::unique_ptr<watchdog_thread>> watchdog_thread::start(smb::server::loop_watchdog& watchdog,
+                                                                std::function<void()> checked) {
+    std::unique_ptr<watchdog_thread> started(new watchdog_thread(watchdog, std::move(checked)));
     try {
         started->runner_ = std::thread([&thread = *started] { thread.watch(); });
     } catch (const std::system_error& why) {
@@ -28,8 +29,10 @@ watchdog_thread::~watchdog_thread() {
 void watchdog_thread::watch() {
     std::unique_lock holding(mutex_);
     while (
-        not ends_.wait_for(holding, smb::server::limits::loop_sample_period, [this] { return has_ended_; }))
+        not ends_.wait_for(holding, smb::server::limits::loop_sample_period, [this] { return has_ended_; })) {
         watchdog_.check();
+        checked_();
+    }
 }
 
 }  // namespace sluice::cli

@@ -9,18 +9,36 @@ namespace sluice::cli {
 
 using namespace smb::client;  // NOLINT: the names of one component
 
+void add_progress_options(command_syntax command, copy_options& options) {
+    const option_syntax shows = command.add_flag(
+        "--progress", options.shows_progress, "show the progress, also if standard error is not a terminal");
+    command.add_flag("--quiet", options.is_quiet, "do not show the progress").excludes(shows);
+}
+
+std::string file_copier::message_of(const transfer_error& why) {
+    if (why.local and (why.local->code() == ENOSPC or why.local->code() == EDQUOT))
+        return why.message() + "; free space on this machine, and run the command again with --resume";
+    return why.message();
+}
+
 void file_copier::run(std::size_t count) {
-    share_.run(for_each_at_once(share_, count, [this](std::size_t file) { return copy_and_report(file); }));
-    if (done_ != count)
+    if (copy_all(count) != 0)
         share_.fail(share_.url().path, "some files were not copied; run the command again with --resume");
+}
+
+std::size_t file_copier::copy_all(std::size_t count) {
+    share_.run(for_each_at_once(share_, count, [this](std::size_t file) { return copy_and_report(file); }));
+    progress_.clear();
+    return count - done_;
 }
 
 io::task<void> file_copier::copy_and_report(std::size_t file) noexcept {
     io::task<copy_error> copying = copy(file);
     const copy_error met = co_await std::move(copying);
-    if (met)
+    if (met) {
+        progress_.clear();
         share_.print_error(path_of(file), *met);
-    else
+    } else
         ++done_;
 }
 
@@ -28,7 +46,7 @@ file_copier::file_copier(remote_share& share, const copy_options& how, std::uint
     : names_(share.random(), partial_names::default_key_path()),
       share_(share),
       how_(how),
-      progress_(total_bytes) {
+      progress_(total_bytes, how.progress()) {
     if (how.resumes and not names_.key_problem().empty())
         share.warn(share.url().path, "interrupted copies cannot be resumed: " + names_.key_problem());
 }

@@ -25,7 +25,17 @@ struct copy_options {
     bool is_recursive = false;
     bool resumes = false;
     bool verifies = false;
+    bool shows_progress = false;
+    bool is_quiet = false;
+    bool follows_links = false;  ///< of this machine, below a directory that is copied
+
+    [[nodiscard]] progress_mode progress() const noexcept {
+        if (is_quiet) return progress_mode::never;
+        return shows_progress ? progress_mode::always : progress_mode::on_terminal;
+    }
 };
+/// Adds --progress and --quiet.
+void add_progress_options(command_syntax command, copy_options& options);
 
 /// Copies files between a share and this machine, several at a time, with a progress bar: the
 /// common part of get and put. A file that cannot be copied is reported, and the copy continues
@@ -42,6 +52,8 @@ public:
     /// Copies the files 0 to `count` - 1. Prints the reason and leaves if not all could be copied.
     /// Blocks.
     void run(std::size_t count);
+    /// The same, and returns how many could not be copied, for which it has printed the reasons.
+    [[nodiscard]] std::size_t copy_all(std::size_t count);
 
 protected:
     /// Both outlive this; `total_bytes`: of all files.
@@ -69,6 +81,10 @@ protected:
     [[nodiscard]] io::task<copy_error> check_version(const std::string& path,
                                                      const smb::client::file_status& before,
                                                      smb::client::file_status after) noexcept;
+
+    /// Returns the text of an error of a transfer, with a remedy if the disk of this machine is
+    /// full.
+    [[nodiscard]] static std::string message_of(const smb::client::transfer_error& why);
 
     /// Names of partial files. Prints a warning if --resume cannot find them.
     partial_names names_;

@@ -9,6 +9,8 @@
 #include "sluice/cli/smb/remote_tree.hpp"
 #include "sluice/cli/status/time_text.hpp"
 #include "sluice/cli/terminal_text.hpp"
+#include "sluice/cli/terminal_width.hpp"
+#include "sluice/smb/client/share_list.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -46,8 +48,42 @@ void print(const remote_entry& entry, std::size_t prefix, bool is_long) {
                local_time_text("%Y-%m-%d %H:%M", seconds), text);
 }
 
+[[nodiscard]] std::string_view type_text(std::uint32_t type) noexcept {
+    switch (type & 0xFF) {
+        case smb::wire::rpc_share::disk_tree:
+            return "disk";
+        case 1:
+            return "printer";
+        case smb::wire::rpc_share::ipc:
+            return "pipe";
+        default:
+            return "other";
+    }
+}
+
+void list_the_shares(remote_share& server, bool is_long) {
+    auto shares = server.run(list_shares(server.session()));
+    if (not shares) server.fail("", shares.error().message());
+    std::ranges::sort(*shares, {}, &smb::wire::rpc_share::name);
+    std::size_t width = 0;
+    for (const auto& each : *shares)
+        width = std::max(width, terminal_width(terminal_text(each.name)));
+    for (const auto& each : *shares) {
+        const std::string name = terminal_text(each.name);
+        if (not is_long) {
+            fmt::print("{}\n", name);
+            continue;
+        }
+        const std::string gap(width - terminal_width(name), ' ');
+        const std::string comment = terminal_text(each.comment);
+        fmt::print("{:<7} {}{}{}\n", type_text(each.type), name, comment.empty() ? "" : gap + "  ", comment);
+    }
+}
+
 void run_ls(const list_arguments& arguments) {
-    remote_share share(arguments.url, arguments.remote);
+    smb_url url = url_operand(arguments.url, share_rule::optional);
+    remote_share share(std::move(url), arguments.remote);
+    if (share.url().share.empty()) return list_the_shares(share, arguments.is_long);
     const std::string& path = share.url().path;
     const auto status = share.run(share.tree().status(path));
     if (not status) share.fail(path, status.error().message());
@@ -106,11 +142,13 @@ void run_cat(const list_arguments& arguments) {
 
 void add_ls(command_syntax app) {
     const auto arguments = std::make_shared<list_arguments>();
-    const command_syntax ls = app.add_subcommand("ls", "list a directory on an SMB server")
+    const command_syntax ls = app.add_subcommand("ls", "list a directory, or the shares, of an SMB server")
                                   .group("Client")
+                                  .example("sluice ls //server")
                                   .example("sluice ls -l smb://alice@server/photos");
-    add_remote_url(ls, arguments->url);
-    ls.add_flag("-l,--long", arguments->is_long, "show attributes, size, and modification time");
+    ls.add_option("URL", arguments->url, "smb://[[DOMAIN;]USER@]HOST[:PORT][/SHARE/PATH]").required();
+    ls.add_flag("-l,--long", arguments->is_long,
+                "show attributes, size, and modification time; of shares, type and comment");
     ls.add_flag("-R,--recursive", arguments->is_recursive, "list subdirectories recursively");
     add_remote_options(ls, arguments->remote);
     ls.on_call([arguments] { run_ls(*arguments); });

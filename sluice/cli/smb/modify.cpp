@@ -29,13 +29,13 @@ void run_rm(const change_arguments& arguments) {
     const std::string& path = share.url().path;
     if (path.empty()) share.fail(path, "the root of a share cannot be removed");
     std::vector<remote_entry> entries;
-    const auto status = share.run(share.tree().status(path));
-    if (status and is_directory(*status) and not arguments.is_recursive)
+    const auto status = share.run(status_of_object(share.tree(), path));
+    if (status and is_directory(*status) and not is_link(*status) and not arguments.is_recursive)
         share.fail(path, "is a directory; use -r to remove directories and their contents");
     if (status) {
-        entries = entries_of(share, path, true);
+        entries = entries_of(share, path, true, link_contents::hidden);  // a link, not its target
     } else if (status.error().status() == nt_status::stopped_on_symlink) {
-        entries.push_back({.path = path});  // a dangling link: it is removed, not its target
+        entries.push_back({.path = path});
     } else {
         share.fail(path, status.error().message());
     }

@@ -1,8 +1,7 @@
 // sluice put: copies files and directories to an SMB server.
 
-#include <fmt/core.h>
-
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <set>
 #include <vector>
@@ -11,9 +10,8 @@
 #include "sluice/cli/commands.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/message.hpp"
-#include "sluice/cli/smb/file_copier.hpp"
-#include "sluice/io/path/file_status.hpp"
-#include "sluice/io/task/awaitable.hpp"
+#include "sluice/cli/smb/copy_commands.hpp"
+#include "sluice/cli/smb/uploader.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 
 namespace sluice::cli {
@@ -21,314 +19,11 @@ namespace {
 
 namespace fs = std::filesystem;
 using namespace smb::client;  // NOLINT: the names of one component
-using smb::wire::nt_status;
 
 struct put_arguments {
     copy_options how;
     std::vector<std::string> operands;
-};
-
-struct given_file {
-    fs::path from;
-    std::string to;
-    std::uint64_t bytes = 0;
-    bool may_replace = true;
-};
-
-// Shorter files are sent from the beginning: WRITEs arrive in any order, so the last window of a
-// partial file may have holes.
-constexpr std::uint64_t resumed_bytes_min = transfer_window_bytes + resumable_bytes_min;
-
-// The name of a leftover may be removed or reused while it is opened here.
-constexpr unsigned open_attempts_max = 3;
-
-// The wait for the server to detect that the connection of an earlier run ended.
-constexpr auto release_pause_min = std::chrono::milliseconds(50);
-constexpr auto release_within = std::chrono::seconds(10);
-
-// While a file is partial, its creation time on the server proves its origin: bits of two records,
-// as a time from 1970 to 2084, which every file system can store. The leading bits are those of the
-// target, and show that the file is a leftover of this account; the others are those of the version
-// of the source.
-constexpr unsigned version_bits = 32;
-constexpr unsigned target_bits = 23;
-
-[[nodiscard]] std::uint64_t leading_bits(const partial_names::record& of, unsigned count) noexcept {
-    return bytes_view(of).take_at<le64>(0)->value() >> (64 - count);
-}
-[[nodiscard]] smb::wire::filetime mark_of(const partial_names::record& target,
-                                          const partial_names::record& version) noexcept {
-    return smb::wire::filetime(smb::wire::filetime_ticks_at_unix_epoch +
-                               (leading_bits(target, target_bits) << version_bits) +
-                               leading_bits(version, version_bits));
-}
-[[nodiscard]] bool is_mark_of_target(smb::wire::filetime created, smb::wire::filetime mark) noexcept {
-    constexpr auto base = smb::wire::filetime_ticks_at_unix_epoch;
-    return created.ticks >= base and
-           (created.ticks - base) >> version_bits == (mark.ticks - base) >> version_bits;
-}
-
-class uploader final : public file_copier {
-public:
-    uploader(remote_share& share, const copy_options& how, std::vector<given_file> files,
-             std::uint64_t total_bytes)
-        : file_copier(share, how, total_bytes), files_(std::move(files)) {}
-
-private:
-    [[nodiscard]] const std::string& path_of(std::size_t file) const noexcept override {
-        return files_[file].to;
-    }
-
-    // The local file, as it was when the copy began.
-    struct original {
-        io::file_status status;
-        smb::wire::filetime modified;
-        smb::wire::filetime mark;
-        [[nodiscard]] std::uint64_t bytes() const noexcept { return status.size_bytes; }
-        [[nodiscard]] bool can_be_resumed() const noexcept { return bytes() > resumed_bytes_min; }
-    };
-
-    // The partial file on the server. It is kept for --resume only if the connection was lost.
-    struct partial {
-        std::unique_ptr<remote_file> file;
-        std::uint64_t bytes_before = 0;
-        bool is_marked = false;  // under the usual name, so that a later run finds it
-    };
-
-    [[nodiscard]] std::string share_path_of(const given_file& file) const {
-        return share_.url().host + '/' + share_.url().share + '/' + file.to;
-    }
-
-    [[nodiscard]] original original_of(const given_file& file, const io::file_status& status) const {
-        const std::string place = fs::absolute(file.from).lexically_normal().string();
-        const auto ticks = [](io::file_status::time_point time) {
-            return static_cast<std::uint64_t>(time.time_since_epoch().count());
-        };
-        const auto record = names_.record_of({.place = place,
-                                              .bytes = status.size_bytes,
-                                              .created = status.device,
-                                              .written = ticks(status.modified),
-                                              .changed = ticks(status.changed),
-                                              .file_number = status.inode});
-        return {.status = status,
-                .modified = smb::wire::filetime_of(status.modified),
-                .mark = mark_of(names_.record_of({.place = share_path_of(file)}), record)};
-    }
-
-    [[nodiscard]] io::task<copy_error> copy(std::size_t number) noexcept override {
-        const given_file& file = files_[number];
-        auto source = io::file_handle::open({}, file.from.string());
-        if (not source) co_return reason_of(source.error());
-        const auto status = io::status_of(*source);
-        if (not status) co_return reason_of(status.error());
-        const original of = original_of(file, *status);
-        if (how_.resumes) {
-            io::task<outcome<file_status>> asking = share_.tree().status(file.to);
-            const auto there = co_await std::move(asking);
-            if (there and there->end_of_file_bytes == of.bytes() and there->last_write_time == of.modified) {
-                progress_.add(of.bytes());
-                co_return std::nullopt;
-            }
-        }
-        progress_.name(file.to);
-        io::task<outcome<partial>> opening = open_partial(file, of);
-        auto opened = co_await std::move(opening);
-        if (not opened) co_return opened.error().message();
-        remote_file& remote = *opened->file;
-        bool keeps = false;
-        io::task<copy_error> sending = send(file, *source, *opened, of, keeps);
-        copy_error met = co_await std::move(sending);
-        if (met and not keeps) {
-            io::task<outcome<void>> removing = remote.delete_on_close();
-            (void)co_await std::move(removing);  // best effort: the copy has failed in any case
-        }
-        io::task<outcome<file_status>> close_task = remote.co_close();
-        const auto closed = co_await std::move(close_task);
-        if (not met and not closed) met = closed.error().message();
-        if (not met and *closed != file_status{} and closed->end_of_file_bytes != of.bytes())
-            met = wrong_size(*closed, of);
-        co_return met;
-    }
-
-    [[nodiscard]] static open_options exclusively(smb::wire::create_disposition disposition) noexcept {
-        return {.access = smb::wire::file_generic_read | smb::wire::file_generic_write |
-                          smb::wire::access_mask::delete_object,
-                .shares = smb::wire::share_access::none,
-                .disposition = disposition,
-                .options = smb::wire::create_options::non_directory_file |
-                           smb::wire::create_options::open_reparse_point};
-    }
-
-    [[nodiscard]] static std::string wrong_size(const file_status& there, const original& of) {
-        return fmt::format("the file has {} bytes on the server instead of {}; copy it again",
-                           there.end_of_file_bytes, of.bytes());
-    }
-
-    // Creates a new file, or opens a leftover of this account of the same version. Never follows a
-    // link, and never changes or removes any other file.
-    io::task<outcome<partial>> open_partial(const given_file& file, const original& of) noexcept {
-        const std::size_t slash = file.to.rfind('/');
-        const std::string directory = slash == std::string::npos ? std::string() : file.to.substr(0, slash);
-        io::task<outcome<partial>> opening =
-            open_usual(joined_path(directory, names_.name_of(share_path_of(file))), of);
-        auto usual = co_await std::move(opening);
-        if (usual or usual.error().is_of_connection()) co_return std::move(usual);
-        const std::string name = joined_path(directory, names_.fresh_name());
-        io::task<outcome<not_null_ptr<remote_file>>> creating =
-            share_.tree().open(name, exclusively(smb::wire::create_disposition::create));
-        auto created = co_await std::move(creating);
-        if (not created) co_return failed(created.error());
-        co_return partial{.file = created->release()};
-    }
-
-    // Opens it under the name that a later run finds again. Fails if a file of another origin has
-    // it.
-    io::task<outcome<partial>> open_usual(std::string name, const original& of) noexcept {
-        for (unsigned i = 0;; ++i) {
-            io::task<outcome<not_null_ptr<remote_file>>> creating =
-                share_.tree().open(name, exclusively(smb::wire::create_disposition::create));
-            auto created = co_await std::move(creating);
-            if (created) co_return partial{.file = created->release(), .is_marked = true};
-            const bool exists = created.error().status() == nt_status::object_name_collision;
-            if (not exists or i + 1 == open_attempts_max) co_return failed(created.error());
-            io::task<outcome<not_null_ptr<remote_file>>> opening = open_released(name);
-            auto opened = co_await std::move(opening);
-            if (not opened and opened.error().status() == nt_status::object_name_not_found) continue;
-            if (not opened) co_return failed(opened.error());
-            partial found{.file = opened->release(), .is_marked = true};
-            if (how_.resumes and is_part_of(*found.file, of)) {
-                found.bytes_before = bytes_present(*found.file);
-                co_return found;
-            }
-            const bool is_ours = is_leftover(*found.file, of);
-            if (is_ours) {
-                io::task<outcome<void>> removing = found.file->delete_on_close();
-                (void)co_await std::move(removing);
-            }
-            io::task<outcome<file_status>> close_task = found.file->co_close();
-            (void)co_await std::move(close_task);
-            if (not is_ours) co_return failed(created.error());
-        }
-    }
-
-    // Opens a leftover. With --resume, waits while the server still has it open for a lost
-    // connection.
-    io::task<outcome<not_null_ptr<remote_file>>> open_released(std::string name) noexcept {
-        auto pause = release_pause_min;
-        auto waited = std::chrono::milliseconds(0);
-        for (;;) {
-            io::task<outcome<not_null_ptr<remote_file>>> opening =
-                share_.tree().open(name, exclusively(smb::wire::create_disposition::open));
-            auto opened = co_await std::move(opening);
-            const bool is_held = not opened and opened.error().status() == nt_status::sharing_violation;
-            if (not is_held or not how_.resumes or waited >= release_within) co_return std::move(opened);
-            (void)co_await io::co_sleep(share_.loop(), pause);
-            waited += pause;
-            pause *= 2;
-        }
-    }
-
-    // All bytes of a partial file except those of the last window are certain to be written.
-    [[nodiscard]] static std::uint64_t bytes_present(const remote_file& partial) noexcept {
-        return partial.status().end_of_file_bytes - transfer_window_bytes;
-    }
-    [[nodiscard]] static bool is_part_of(const remote_file& leftover, const original& of) noexcept {
-        const file_status& there = leftover.status();
-        return not is_link(there) and there.creation_time == of.mark and
-               there.end_of_file_bytes > resumed_bytes_min and there.end_of_file_bytes <= of.bytes();
-    }
-
-    // A file of this program is empty until it is marked, and complete with the times of the source
-    // before it is renamed.
-    [[nodiscard]] static bool is_leftover(const remote_file& found, const original& of) noexcept {
-        const file_status& there = found.status();
-        const bool is_complete = there.end_of_file_bytes == of.bytes() and
-                                 there.creation_time == of.modified and there.last_write_time == of.modified;
-        return not is_link(there) and (there.end_of_file_bytes == 0 or is_complete or
-                                       is_mark_of_target(there.creation_time, of.mark));
-    }
-
-    // Returns the start of the copy: after the bytes of an earlier run, if the server still has
-    // them.
-    io::task<transferred<std::uint64_t>> begin(io::file_handle& source, partial& to,
-                                               const original& of) noexcept {
-        if (to.bytes_before != 0) {
-            io::task<transferred<bool>> proving =
-                has_same_tail(*to.file, source, to.bytes_before, of.bytes());
-            const auto is_same = co_await std::move(proving);
-            if (not is_same) co_return std::unexpected(is_same.error());
-            if (*is_same) co_return to.bytes_before;
-            io::task<outcome<void>> emptying = to.file->set_size(0);
-            const auto emptied = co_await std::move(emptying);
-            if (not emptied)
-                co_return std::unexpected(transfer_error{.remote = emptied.error(), .local = {}});
-        } else if (to.is_marked) {
-            io::task<outcome<void>> marking = to.file->set_times({.created = of.mark});
-            (void)co_await std::move(marking);  // if the server cannot store the mark, a later run
-                                                // starts over
-        }
-        co_return std::uint64_t{0};
-    }
-
-    // Sends the bytes; then gives the file its name and its times. `keeps` is set if
-    // --resume can continue.
-    io::task<copy_error> send(const given_file& file, io::file_handle& source, partial& to,
-                              const original& of, bool& keeps) noexcept {
-        io::task<transferred<std::uint64_t>> uploading = send_bytes(source, to, of);
-        const auto end = co_await std::move(uploading);
-        if (not end) {
-            keeps = to.is_marked and of.can_be_resumed() and (how_.resumes or end.error().is_of_connection());
-            co_return end.error().message();
-        }
-        const auto now = io::status_of(source);
-        if (not now) co_return reason_of(now.error());
-        const bool is_same = *end == of.bytes() and now->size_bytes == of.bytes() and
-                             now->modified == of.status.modified and now->changed == of.status.changed;
-        if (not is_same) co_return file.from.string() + ": changed during the copy; copy it again";
-        if (how_.verifies) {
-            io::task<copy_error> comparing = compare(*to.file, source, 0, *end);
-            if (auto difference = co_await std::move(comparing)) co_return difference;
-        }
-        const file_times times{.created = to.is_marked ? of.modified : smb::wire::filetime{},
-                               .written = of.modified};
-        io::task<outcome<void>> timing = to.file->set_times(times);
-        const auto timed = co_await std::move(timing);
-        if (not timed) co_return timed.error().message();
-        // The old file is replaced only by a complete new one, which is on the server's disk.
-        io::task<outcome<void>> flushing = to.file->co_flush();
-        const auto flushed = co_await std::move(flushing);
-        if (not flushed) co_return flushed.error().message();
-        io::task<outcome<file_status>> asking = to.file->co_status();
-        const auto there = co_await std::move(asking);
-        if (not there) co_return there.error().message();
-        if (there->end_of_file_bytes != of.bytes()) co_return wrong_size(*there, of);
-        io::task<outcome<void>> renaming = to.file->rename(file.to, file.may_replace);
-        const auto renamed = co_await std::move(renaming);
-        if (not renamed) co_return renamed.error().message();
-        co_return std::nullopt;
-    }
-
-    io::task<transferred<std::uint64_t>> send_bytes(io::file_handle& source, partial& to,
-                                                    const original& of) noexcept {
-        io::task<transferred<std::uint64_t>> beginning = begin(source, to, of);
-        const auto from = co_await std::move(beginning);
-        if (not from) co_return from;
-        progress_.add(*from);
-        // A source that grows is not followed: send() detects that it changed.
-        const byte_source give = [&](mutable_bytes into, std::uint64_t offset) -> result<std::size_t> {
-            const auto left = std::min<std::uint64_t>(into.size(), of.bytes() - std::min(offset, of.bytes()));
-            if (left == 0) return std::size_t{0};
-            const auto got = source.read(
-                io::io_request<io::bytes_type>{into.first(static_cast<std::size_t>(left))->span(), offset});
-            if (not got) return failure(got.error());
-            progress_.add(got->size());
-            return got->size();
-        };
-        io::task<transferred<std::uint64_t>> uploading = upload(*to.file, *from, of.bytes(), give);
-        co_return co_await std::move(uploading);
-    }
-
-    std::vector<given_file> files_;
+    std::string links = "skip";
 };
 
 [[nodiscard]] std::string shown(const std::string& name) {
@@ -336,24 +31,18 @@ private:
     return std::string(vfs::shown_name(name, storage));
 }
 
-void create_directory(remote_share& share, const std::string& path) {
-    if (path.empty()) return;
-    const auto made = share.run(share.tree().create_directory(path));
-    if (not made and made.error().status() != nt_status::object_name_collision)
-        share.fail(path, made.error().message());
-}
-
 // Collects the files to send for one operand.
 class gathering {
 public:
-    gathering(remote_share& share, bool is_recursive) : share_(share), is_recursive_(is_recursive) {}
+    gathering(remote_share& share, const copy_options& how) : share_(share), how_(how) {}
 
     void add(const fs::path& from, const std::string& to) {
         std::error_code why;
         const fs::file_status status = fs::status(from, why);
         if (why) share_.fail_here(from.string() + ": open: " + why.message());
-        if (fs::is_directory(status)) return add_directory(from, to);
-        add_file(from, to);
+        if (not fs::is_directory(status)) return add_file(from, to);
+        add_directory(from, to);
+        confined_ = nullptr;
     }
 
     std::vector<given_file> files;
@@ -366,21 +55,44 @@ private:
         if (why) share_.fail_here(from.string() + ": get size: " + why.message());
         // Most servers ignore case: the second of two such names must not replace the first.
         const bool is_first = names_taken_.insert(fold(to)).second;
-        (is_first ? files : later_files)
-            .push_back({.from = from, .to = to, .bytes = bytes, .may_replace = is_first});
+        given_file made{.from = from, .to = to, .bytes = bytes, .may_replace = is_first};
+        if (confined_ != nullptr) {
+            made.root = confined_;
+            made.below = from.lexically_relative(top_).string();
+        }
+        (is_first ? files : later_files).push_back(std::move(made));
+    }
+
+    // A link that appears in the directory after its list was made is not followed either.
+    void confine(const fs::path& directory) {
+        if (how_.follows_links) return;
+        const auto anchor = io::path_handle::open(directory.string());
+        if (not anchor) share_.fail_here(about(directory.string(), anchor.error()));
+        auto confined = io::path_handle::open(*anchor, ".", io::confinement::beneath_no_symlinks);
+        if (not confined) share_.fail_here(about(directory.string(), confined.error()));
+        roots_.push_back(std::move(*confined));
+        confined_ = &roots_.back();
+        top_ = directory;
     }
 
     void add_directory(const fs::path& from, const std::string& to) {
-        if (not is_recursive_)
+        if (not how_.is_recursive)
             share_.fail_here(from.string() + ": is a directory; use -r to copy directories recursively");
-        create_directory(share_, to);
         std::error_code why;
+        const fs::path real = fs::canonical(from, why);
+        if (why) share_.fail_here(from.string() + ": open: " + why.message());
+        if (std::ranges::find(above_, real) != above_.end())
+            return warn(from.string() + ": skipped: a link leads back to a directory above it");
+        ensure_directory(share_, to);
+        above_.push_back(real);
         std::vector<fs::path> found;
         for (fs::directory_iterator each(from, why), end; not why and each != end; each.increment(why))
             found.push_back(each->path());
+        if (not why and above_.size() == 1) confine(from);
         std::ranges::sort(found);  // the order of the messages
         for (const fs::path& each : found)
             add_entry(each, to);
+        above_.pop_back();
         if (why) share_.fail_here(from.string() + ": list: " + why.message());
     }
 
@@ -388,7 +100,8 @@ private:
         const std::string name = from.filename().string();
         const std::string to = joined_path(into, shown(name));
         std::error_code unknown;
-        const fs::file_status status = fs::symlink_status(from, unknown);
+        fs::file_status status = fs::symlink_status(from, unknown);
+        if (how_.follows_links and fs::is_symlink(status)) status = fs::status(from, unknown);
         if (fs::is_directory(status))
             add_directory(from, to);
         else if (not fs::is_regular_file(status))
@@ -401,40 +114,41 @@ private:
 
     remote_share& share_;
     std::set<std::string> names_taken_;
-    bool is_recursive_;
+    const copy_options& how_;
+    std::vector<fs::path> above_;  // without links
+    std::deque<io::path_handle> roots_;
+    const io::path_handle* confined_ = nullptr;  // for the files below `top_`
+    fs::path top_;
 };
 
-[[nodiscard]] std::string last_name_of(const std::string& source) {
+[[nodiscard]] std::string own_name_of(const std::string& source) {
     const fs::path normal = fs::absolute(source).lexically_normal();
     return shown((normal.has_filename() ? normal : normal.parent_path()).filename().string());
 }
 
 void put_all(remote_share& share, const copy_options& how, std::vector<given_file> files) {
     const std::size_t count = files.size();
-    std::uint64_t total_bytes = 0;
-    for (const given_file& each : files)
-        total_bytes += each.bytes;
-    uploader(share, how, std::move(files), total_bytes).run(count);
+    create_uploader(share, how, std::move(files))->run(count);
 }
 
-void run_put(const put_arguments& arguments) {
-    remote_share share(arguments.operands.back(), arguments.how.remote);
+}  // namespace
+
+void copy_to_share(const std::vector<std::string>& operands, const copy_options& how) {
+    remote_share share(operands.back(), how.remote);
     const std::string& path = share.url().path;
     const auto there = share.run(share.tree().status(path));
     if (not there and there.error().is_of_connection()) share.fail(path, there.error().message());
     const bool is_into = there and is_directory(*there);
-    if (arguments.operands.size() > 2 and not is_into)
+    if (operands.size() > 2 and not is_into)
         share.fail(path, "not a directory; several sources require a directory as the target");
-    gathering gathered(share, arguments.how.is_recursive);
-    for (std::size_t i = 0; i + 1 != arguments.operands.size(); ++i) {
-        const std::string& source = arguments.operands[i];
-        gathered.add(source, is_into ? joined_path(path, last_name_of(source)) : path);
+    gathering gathered(share, how);
+    for (std::size_t i = 0; i + 1 != operands.size(); ++i) {
+        const std::string& source = operands[i];
+        gathered.add(source, is_into ? joined_path(path, own_name_of(source)) : path);
     }
-    put_all(share, arguments.how, std::move(gathered.files));
-    if (not gathered.later_files.empty()) put_all(share, arguments.how, std::move(gathered.later_files));
+    put_all(share, how, std::move(gathered.files));
+    if (not gathered.later_files.empty()) put_all(share, how, std::move(gathered.later_files));
 }
-
-}  // namespace
 
 void add_put(command_syntax app) {
     const auto arguments = std::make_shared<put_arguments>();
@@ -449,8 +163,17 @@ void add_put(command_syntax app) {
     put.add_flag("-r,--recursive", arguments->how.is_recursive, "copy directories recursively");
     put.add_flag("--resume", arguments->how.resumes, "skip files that are complete; continue partial ones");
     put.add_flag("--checksum", arguments->how.verifies, "read each file back after copying and compare");
+    put.add_option("--links", arguments->links,
+                   "symbolic links below a directory: skip and report, or follow")
+        .one_of(std::vector<std::string>{"skip", "follow"})
+        .value_name("HOW")
+        .shows_default();
+    add_progress_options(put, arguments->how);
     add_remote_options(put, arguments->how.remote);
-    put.on_call([arguments] { run_put(*arguments); });
+    put.on_call([arguments] {
+        arguments->how.follows_links = arguments->links == "follow";
+        copy_to_share(arguments->operands, arguments->how);
+    });
 }
 
 }  // namespace sluice::cli

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "sluice/base/case_fold.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/password.hpp"
@@ -55,7 +56,7 @@ io::task<void> log_off_and_close(std::span<const std::unique_ptr<connection>> al
 }  // namespace
 
 void add_remote_url(command_syntax command, std::string& url) {
-    command.add_option("URL", url, "smb://[[DOMAIN;]USER@]HOST[:PORT]/SHARE/PATH").required();
+    command.add_option("URL", url, remote_url_form).required();
 }
 
 void add_remote_options(command_syntax command, remote_options& options) {
@@ -80,6 +81,13 @@ void add_remote_options(command_syntax command, remote_options& options) {
                   "request compression of data, if the server supports it (SMB 3.1.1)")
         .group("Network");
     command
+        .add_option("--timeout", options.timeout_seconds,
+                    "seconds in which the server must accept the connection, and then the logon")
+        .between(1U, 3600U)
+        .value_name("SECONDS")
+        .shows_default()
+        .group("Network");
+    command
         .add_option("--dialect", options.dialect_max, "highest SMB dialect to offer: 2.1, 3.0, 3.0.2, 3.1.1")
         .one_of({"2.1", "3.0", "3.0.2", "3.1.1"})
         .value_name("VERSION")
@@ -90,24 +98,64 @@ void add_remote_options(command_syntax command, remote_options& options) {
 std::string resolution_problem(const std::string& host, const error& why) {
     // The resolver's own words: errno has none for them.
     std::string reason = std::generic_category().message(why.code());
-    if (why == std::errc::no_such_file_or_directory) reason = "no such host";
-    if (why == std::errc::resource_unavailable_try_again) reason = "the name server does not answer";
+    if (why == std::errc::no_such_file_or_directory)
+        reason = "no such host; check the name, or use the address";
+    if (why == std::errc::resource_unavailable_try_again)
+        reason = "the name server does not answer; check the network, or use the address";
     return fmt::format("look up '{}': {}", host, reason);
+}
+
+std::string connection_problem(const client_error& why, unsigned timeout_seconds) {
+    const std::string text = why.message();
+    if (why.which() != client_error::kind::io) return text;
+    switch (why.code()) {
+        case ECONNREFUSED:
+            return text +
+                   "; no server listens there: check the host, or state the port as in "
+                   "smb://HOST:PORT/SHARE";
+        case ETIMEDOUT:
+            return fmt::format(
+                "{}; no complete answer came in {} s: check the host and the firewall, or use --timeout",
+                text, timeout_seconds);
+        case EHOSTUNREACH:
+        case ENETUNREACH:
+            return text + "; check the host and the network";
+        default:
+            return text;
+    }
 }
 
 std::string joined_path(const std::string& directory, const std::string& name) {
     return directory.empty() ? name : directory + "/" + name;
 }
 
-remote_share::remote_share(const std::string& url, const remote_options& options) {
-    auto parsed = parse_url(url);
+smb_url url_operand(const std::string& url, share_rule share) {
+    auto parsed = parse_url(url, share);
     if (not parsed)
         refuse_usage(fmt::format("invalid value '{}' for URL: {}", without_password(url), parsed.error()));
-    url_ = std::move(*parsed);
-    auto loop = io::best_available();
-    if (not loop) refuse(loop.error().message());
-    loop_ = std::move(*loop);
-    connect(options);
+    return *std::move(parsed);
+}
+
+remote_share::remote_share(smb_url url, const remote_options& options, remote_share* next_to)
+    : own_frames_(next_to == nullptr ? std::make_unique<io::frame_pool>(frame_pool_bytes) : nullptr),
+      all_tasks_(own_frames_ ? own_frames_.get() : io::frame_pool::current()),
+      url_(std::move(url)) {
+    if (next_to == nullptr) {
+        auto loop = io::best_available();
+        if (not loop) refuse(loop.error().message());
+        own_loop_ = std::move(*loop);
+        loop_ = own_loop_.get();
+    } else {
+        loop_ = next_to->loop_;
+        const smb_url& other = next_to->url_;
+        const bool is_same_logon = fold(url_.host) == fold(other.host) and url_.port == other.port and
+                                   url_.user == other.user and url_.domain == other.domain;
+        if (is_same_logon) session_ = next_to->session_;
+    }
+    if (session_ == nullptr)
+        log_on(options);
+    else
+        connect_to_share();
 }
 
 remote_share::~remote_share() {
@@ -115,9 +163,10 @@ remote_share::~remote_share() {
 }
 
 void remote_share::close() noexcept {
-    run(log_off_and_close(connections_, session_.get()));
+    run(log_off_and_close(connections_, own_session_.get()));
     tree_.reset();
-    session_.reset();
+    session_ = nullptr;
+    own_session_.reset();
     connections_.clear();
 }
 
@@ -175,7 +224,7 @@ smb::auth::credentials remote_share::credentials(const remote_options& options) 
     return who;
 }
 
-void remote_share::connect(const remote_options& options) {
+void remote_share::log_on(const remote_options& options) {
     const auto addresses = io::resolve(url_.host, url_.port);
     if (not addresses) refuse(resolution_problem(url_.host, addresses.error()));
     const smb::auth::credentials who = credentials(options);
@@ -185,19 +234,26 @@ void remote_share::connect(const remote_options& options) {
         .signs = not options.is_unsigned,
         .encryption = options.encrypts ? encryption::required : encryption::as_server_requires,
         .channels = options.channels,
+        .connect_timeout = std::chrono::seconds(options.timeout_seconds),
         .compresses = options.compresses};
     const dependencies deps{.loop = *loop_, .random = random_, .clock = clock_};
     auto dialled = run(dial(deps, *addresses, how));
-    if (not dialled) refuse(dialled.error().message());
+    if (not dialled) refuse(connection_problem(dialled.error(), options.timeout_seconds));
     connections_.push_back(dialled->release());
     auto logged_on = run(session::log_on(*connections_.front(), who));
-    if (not logged_on) fail(url_.path, logged_on.error().message());
-    session_ = logged_on->release();
+    if (not logged_on) fail(url_.path, connection_problem(logged_on.error(), options.timeout_seconds));
+    own_session_ = logged_on->release();
+    session_ = own_session_.get();
+    if (url_.share.empty()) return;
+    connect_to_share();
+    if (options.channels > 1)
+        add_channels(options.channels - 1, *addresses, session_->first().options(), who);
+}
+
+void remote_share::connect_to_share() {
     auto connected = run(tree::connect(*session_, url_.share));
     if (not connected) fail(url_.path, connected.error().message());
     tree_ = connected->release();
-    if (options.channels > 1)
-        add_channels(options.channels - 1, *addresses, session_->first().options(), who);
 }
 
 // Connects further channels to the addresses that the server reported, in order, or to the first

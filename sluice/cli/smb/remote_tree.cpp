@@ -3,26 +3,93 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 namespace sluice::cli {
 
 using namespace smb::client;  // NOLINT: the names of one component
 
-io::task<outcome<std::vector<remote_entry>>> entries_below(tree& in, std::string path) noexcept {
+namespace {
+
+constexpr smb::wire::share_access share_all =
+    smb::wire::share_access::read | smb::wire::share_access::write | smb::wire::share_access::remove;
+
+struct object_contents {
+    file_status status;                    // the object may be a link
+    std::vector<directory_entry> entries;  // none for a link
+};
+
+// Lists through the open that has proved that the name is not a link.
+io::task<outcome<object_contents>> contents_of_object(tree& in, std::string path) noexcept {
+    const open_options how{
+        .access = smb::wire::access_mask::list_directory | smb::wire::access_mask::read_attributes,
+        .shares = share_all,
+        .options = smb::wire::create_options::open_reparse_point};
+    io::task<outcome<not_null_ptr<remote_file>>> opening = in.open(std::move(path), how);
+    const auto object = co_await std::move(opening);
+    if (not object) co_return failed(object.error());
+    object_contents made{.status = (*object)->status(), .entries = {}};
+    std::optional<client_error> met;
+    if (not is_link(made.status)) {
+        io::task<outcome<std::vector<directory_entry>>> listing = list(**object);
+        auto listed = co_await std::move(listing);
+        if (listed)
+            made.entries = *std::move(listed);
+        else
+            met = listed.error();
+    }
+    io::task<outcome<file_status>> close_task = (*object)->co_close();
+    (void)co_await std::move(close_task);
+    if (met) co_return failed(*met);
+    co_return std::move(made);
+}
+
+}  // namespace
+
+io::task<outcome<file_status>> status_of_object(tree& in, std::string path) noexcept {
+    const open_options how{.access = smb::wire::access_mask::read_attributes,
+                           .shares = share_all,
+                           .options = smb::wire::create_options::open_reparse_point};
+    io::task<outcome<not_null_ptr<remote_file>>> opening = in.open(std::move(path), how);
+    const auto object = co_await std::move(opening);
+    if (not object) co_return failed(object.error());
+    const file_status status = (*object)->status();
+    io::task<outcome<file_status>> close_task = (*object)->co_close();
+    (void)co_await std::move(close_task);
+    co_return status;
+}
+
+io::task<outcome<std::vector<remote_entry>>> entries_below(tree& in, std::string path,
+                                                           link_contents links) noexcept {
+    constexpr std::size_t root = std::numeric_limits<std::size_t>::max();
+    struct directory_to_list {
+        std::string path;
+        std::size_t position;  // in `found`
+    };
     std::vector<remote_entry> found;
-    std::vector<std::string> directories{std::move(path)};
+    std::vector<directory_to_list> directories{{.path = std::move(path), .position = root}};
     std::size_t path_bytes = 0;
     while (not directories.empty()) {
-        const std::string directory = std::move(directories.back());
+        const auto [directory, position] = std::move(directories.back());
         directories.pop_back();
         if (std::ranges::count(directory, '/') > static_cast<std::ptrdiff_t>(remote_depth_max))
             co_return failed(
                 client_error::of_policy("list",
                                         "the directories are nested too deeply, and a link may lead "
                                         "back to a parent"));
-        io::task<outcome<std::vector<directory_entry>>> listing = list(in, directory);
-        auto listed = co_await std::move(listing);
+        outcome<std::vector<directory_entry>> listed = std::vector<directory_entry>();
+        if (links == link_contents::hidden and position != root) {
+            io::task<outcome<object_contents>> listing = contents_of_object(in, directory);
+            auto contents = co_await std::move(listing);
+            if (not contents) co_return failed(contents.error());
+            if (is_link(contents->status)) found[position].status = contents->status;
+            listed = std::move(contents->entries);
+        } else {
+            io::task<outcome<std::vector<directory_entry>>> listing = list(in, directory);
+            listed = co_await std::move(listing);
+        }
         if (not listed) co_return failed(listed.error());
         path_bytes += std::transform_reduce(listed->begin(), listed->end(), listed->size() * directory.size(),
                                             std::plus<>(), [](const auto& each) { return each.name.size(); });
@@ -34,19 +101,21 @@ io::task<outcome<std::vector<remote_entry>>> entries_below(tree& in, std::string
         for (directory_entry& each : *listed) {
             found.push_back({.path = joined_path(directory, each.name), .status = each.status});
             if (is_directory(each.status) and not is_link(each.status))
-                directories.push_back(found.back().path);
+                directories.push_back({.path = found.back().path, .position = found.size() - 1});
         }
     }
     co_return std::move(found);
 }
 
-std::vector<remote_entry> entries_of(remote_share& share, const std::string& path, bool is_recursive) {
-    const auto status = share.run(share.tree().status(path));
+std::vector<remote_entry> entries_of(remote_share& share, const std::string& path, bool is_recursive,
+                                     link_contents links) {
+    const auto status = share.run(links == link_contents::hidden ? status_of_object(share.tree(), path)
+                                                                 : share.tree().status(path));
     if (not status) share.fail(path, status.error().message());
     std::vector<remote_entry> all{{.path = path, .status = *status}};
-    if (not is_directory(*status)) return all;
+    if (not is_directory(*status) or (links == link_contents::hidden and is_link(*status))) return all;
     if (not is_recursive) share.fail(path, "is a directory; use -r to copy directories recursively");
-    auto below = share.run(entries_below(share.tree(), path));
+    auto below = share.run(entries_below(share.tree(), path, links));
     if (not below) share.fail(path, below.error().message());
     std::ranges::move(*below, std::back_inserter(all));
     return all;

@@ -23,15 +23,31 @@ inline constexpr std::size_t remote_depth_max = 128;
 inline constexpr std::size_t remote_entries_max = 4U << 20;
 inline constexpr std::size_t remote_path_bytes_max = 512U << 20;
 
-/// Lists a directory recursively; each directory comes before its entries. Links are listed and not
-/// followed.
+/// The treatment of directories that are links which the server follows. The server lists such a
+/// link as the directory that it leads to.
+enum class link_contents : std::uint8_t {
+    listed,
+    /// Before removals: an entry of another directory is not one of the listed tree.
+    hidden,
+};
+
+/// Lists a directory recursively; each directory comes before its entries. Links that the server
+/// does not follow are listed and not followed. With `hidden`, other links to directories have the
+/// status of the link, too.
 [[nodiscard]] io::task<smb::client::outcome<std::vector<remote_entry>>> entries_below(
-    smb::client::tree& in, std::string path) noexcept;
+    smb::client::tree& in, std::string path, link_contents links = link_contents::listed) noexcept;
 
 /// Returns a file, or with `is_recursive` a directory, itself first, and everything below it.
-/// Prints the reason and leaves if it is a directory and `is_recursive` is false.
+/// Prints the reason and leaves if it is a directory and `is_recursive` is false. With `hidden`,
+/// the first entry has the status of the link as well, if `path` is one.
 [[nodiscard]] std::vector<remote_entry> entries_of(remote_share& share, const std::string& path,
-                                                   bool is_recursive);
+                                                   bool is_recursive,
+                                                   link_contents links = link_contents::listed);
+
+/// Returns the status of an object, and for a link that of the link, not of its target. Errors: as
+/// tree::open(). Suspends.
+[[nodiscard]] io::task<smb::client::outcome<smb::client::file_status>> status_of_object(
+    smb::client::tree& in, std::string path) noexcept;
 
 /// Number of files that are copied at the same time.
 inline constexpr std::size_t files_at_once = 8;

@@ -4,12 +4,20 @@
 
 #include <span>
 
-#include "sluice/cli/status/http_request.hpp"
 #include "sluice/cli/status/metrics_text.hpp"
+#include "sluice/discovery/http/http_request.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 
 namespace sluice::cli {
 
+using http::co_read_until;
+using http::co_write_all;
+using http::has_http_headers;
+using http::http_method;
+using http::http_request;
+using http::http_request_bytes_max;
+using http::http_status;
+using http::parse_http_request;
 using smb::server::server_snapshot;
 using smb::server::smb_server;
 
@@ -21,6 +29,8 @@ namespace {
             return "OK";
         case http_status::bad_request:
             return "Bad Request";
+        case http_status::length_required:
+            return "Length Required";
         case http_status::not_found:
             return "Not Found";
         case http_status::method_not_allowed:
@@ -61,7 +71,8 @@ metrics_service::metrics_service(smb_server& server, io::listening_socket_handle
 io::task<void> metrics_service::answer(io::socket_handle& socket) noexcept {
     const std::string read = co_await co_read_until(socket, http_request_bytes_max, has_http_headers);
     if (read.empty()) co_return;  // the client only checked that the port is open
-    const http_request asked = parse_http_request(read);
+    http_request asked = parse_http_request(read);
+    if (asked.method == http_method::post) asked.problem = http_status::method_not_allowed;
     const bool wants_body = asked.method != http_method::head;
     if (asked.problem != http_status::ok or asked.path != "/metrics") {
         const http_status status = asked.problem != http_status::ok ? asked.problem : http_status::not_found;

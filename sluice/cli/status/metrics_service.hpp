@@ -3,7 +3,7 @@
 #include <memory>
 #include <string>
 
-#include "sluice/cli/status/request_listener.hpp"
+#include "sluice/discovery/http/request_listener.hpp"
 #include "sluice/smb/server/server.hpp"
 
 namespace sluice::cli {
@@ -38,7 +38,7 @@ private:
     [[nodiscard]] io::task<std::string> metrics() noexcept;
 
     smb::server::smb_server& server_;
-    request_listener connections_;
+    http::request_listener connections_;
 };
 
 }  // namespace sluice::cli

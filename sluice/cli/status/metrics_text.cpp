@@ -89,6 +89,8 @@ void add_holdings(metric_writer& to, const server_snapshot& totals, const open_t
     to.family("sluice_smb_loop_connections", gauge, "Connections, by loop.");
     for (std::size_t i = 0; i != totals.loops.size(); ++i)
         to.sample("loop", std::to_string(i), totals.loops[i].connections);
+    to.single("sluice_smb_denied_connections_total", metric_kind::counter,
+              "Connections closed because their address is denied.", totals.denied_connections);
     to.single("sluice_smb_cross_loop_posts_total", metric_kind::counter,
               "Work items that one loop has posted to another.", totals.cross_loop_posts);
     to.single("sluice_smb_loop_slow_turns_total", metric_kind::counter,

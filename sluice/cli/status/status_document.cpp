@@ -172,6 +172,7 @@ void write_status_tail(json_writer& to, const server_snapshot& totals, const ope
     to.member("oplocks", opens.oplocks).member("leases", totals.leases);
     to.member("leased_opens", opens.leased).member("durable_opens", opens.durable);
     to.member("opens_without_client", opens.without_client).member("buffers", totals.buffers);
+    to.member("denied_connections", totals.denied_connections);
     to.member("cross_loop_posts", totals.cross_loop_posts);
     to.member("loop_slow_turns", totals.loop_slow_turns);
     to.member("loop_stalls", totals.loop_stalls).end_object();

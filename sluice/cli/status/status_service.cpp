@@ -91,10 +91,10 @@ io::task<void> status_service::sample() noexcept {
 
 io::task<void> status_service::answer(io::socket_handle& socket) noexcept {
     if (not may_ask(socket)) co_return;
-    const std::string line = co_await co_read_until(socket, question_bytes_max, is_line);
+    const std::string line = co_await http::co_read_until(socket, question_bytes_max, is_line);
     const question asked = question_in(line);
     if (asked == question::unknown) {
-        (void)co_await co_write_all(socket, status_refusal("unknown request"));
+        (void)co_await http::co_write_all(socket, status_refusal("unknown request"));
         co_return;
     }
     const server_snapshot totals = server_.snapshot({.has_totals = true});
@@ -108,7 +108,7 @@ io::task<void> status_service::answer(io::socket_handle& socket) noexcept {
     is_listening = co_await std::move(writing);
     if (not is_listening) co_return;
     write_status_tail(to, totals, sum);
-    (void)co_await co_write_all(socket, to.take() + "\n");
+    (void)co_await http::co_write_all(socket, to.take() + "\n");
 }
 
 io::task<bool> status_service::write_sessions(io::socket_handle& socket, json_writer& to,
@@ -120,7 +120,7 @@ io::task<bool> status_service::write_sessions(io::socket_handle& socket, json_wr
         const server_snapshot seen = server_.snapshot({.sessions = slice});
         for (const auto& one : seen.sessions)
             write_session(to, one);
-        const auto sent = co_await co_write_all(socket, to.take());
+        const auto sent = co_await http::co_write_all(socket, to.take());
         if (not sent) co_return false;
         co_await io::yield(server_.context().loop());
     }
@@ -140,7 +140,7 @@ io::task<bool> status_service::write_opens(io::socket_handle& socket, json_write
             sum.add(one);
             if (lists) write_open(to, one);
         }
-        const auto sent = co_await co_write_all(socket, to.take());
+        const auto sent = co_await http::co_write_all(socket, to.take());
         if (not sent) co_return false;
         co_await io::yield(server_.context().loop());
     }

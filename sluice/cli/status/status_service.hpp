@@ -6,7 +6,7 @@
 #include "sluice/cli/status/json_writer.hpp"
 #include "sluice/cli/status/open_totals.hpp"
 #include "sluice/cli/status/rate_window.hpp"
-#include "sluice/cli/status/request_listener.hpp"
+#include "sluice/discovery/http/request_listener.hpp"
 #include "sluice/smb/server/server.hpp"
 
 namespace sluice::cli {
@@ -46,7 +46,7 @@ private:
     std::string path_;
     rate_window rates_;
     io::task_group sampling_;
-    request_listener connections_;
+    http::request_listener connections_;
 };
 
 }  // namespace sluice::cli

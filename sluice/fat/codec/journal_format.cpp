@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/fat/codec/crc32.hpp"
+#include "sluice/fat/codec/format_version.hpp"
 
 namespace sluice::fat {
 namespace {
@@ -38,8 +39,7 @@ journal_header encode(const journal_binding& binding) noexcept {
 std::expected<journal_binding, std::string> decode(const journal_header& raw) {
     if (not has_magic(raw)) return std::unexpected("not a journal");
     if (raw.version.value() != version)
-        return std::unexpected("unsupported version " + std::to_string(raw.version.value()) +
-                               "; this program supports version " + std::to_string(version));
+        return std::unexpected(unsupported_version(raw.version.value(), version));
     if (raw.checksum.value() != crc32(view_of(raw, offsetof(journal_header, checksum))))
         return std::unexpected("damaged: its header has a wrong checksum");
     return journal_binding{.volume = {raw.volume_offset.value(), raw.volume_bytes.value()},

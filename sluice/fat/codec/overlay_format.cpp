@@ -6,6 +6,7 @@
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/fat/codec/crc32.hpp"
+#include "sluice/fat/codec/format_version.hpp"
 
 namespace sluice::fat {
 namespace {
@@ -55,8 +56,7 @@ overlay_header encode(const overlay_binding& binding) noexcept {
 std::expected<overlay_binding, std::string> decode(const overlay_header& raw) {
     if (not has_magic(raw)) return std::unexpected("not an overlay");
     if (raw.version.value() != version)
-        return std::unexpected("unsupported version " + std::to_string(raw.version.value()) +
-                               "; this program supports version " + std::to_string(version));
+        return std::unexpected(unsupported_version(raw.version.value(), version));
     if (raw.checksum.value() != checksum_of(raw))
         return std::unexpected("damaged: its header has a wrong checksum");
     overlay_binding binding{

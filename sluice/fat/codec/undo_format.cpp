@@ -6,6 +6,7 @@
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/fat/codec/crc32.hpp"
+#include "sluice/fat/codec/format_version.hpp"
 
 namespace sluice::fat {
 namespace {
@@ -47,8 +48,7 @@ std::expected<undo_binding, std::string> decode(const undo_header& raw) {
     if (std::string_view(raw.magic.data(), raw.magic.size()) != magic)
         return std::unexpected("not an undo file");
     if (raw.version.value() != version)
-        return std::unexpected("unsupported version " + std::to_string(raw.version.value()) +
-                               "; this program supports version " + std::to_string(version));
+        return std::unexpected(unsupported_version(raw.version.value(), version));
     if (raw.checksum.value() != checksum_of(raw))
         return std::unexpected("damaged: its header has a wrong checksum");
     undo_binding binding{.state = static_cast<undo_state>(raw.state.value()),

@@ -293,7 +293,7 @@ TEST(overlay, that_is_damaged_or_of_another_image_is_rejected_with_the_reason) {
     made.store.bytes()[20] ^= std::byte{1};
     EXPECT_EQ(made.refusal(), "damaged: its header has a wrong checksum");
     made.store.bytes()[8] = std::byte{2};
-    EXPECT_EQ(made.refusal(), "unsupported version 2; this program supports version 1");
+    EXPECT_EQ(made.refusal(), "unsupported version 2; this program supports version 1; use a newer sluice");
     made.store.bytes()[0] = std::byte{'X'};
     EXPECT_EQ(made.refusal(), "not an overlay");
     std::ranges::copy(original, made.store.bytes().begin());

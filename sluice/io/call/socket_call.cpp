@@ -177,6 +177,9 @@ result<void> apply_options(int descriptor, const socket_options& options) noexce
         return failure(error::last("ask the socket's type", descriptor));
     }
     const bool is_ip = family == AF_INET or family == AF_INET6;
+    // The addresses of a socket that listens already are fixed.
+    int listens = 0;
+    (void)::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length);
     const auto bytes = [](std::size_t wanted) {
         return static_cast<int>(std::min<std::size_t>(wanted, INT_MAX));
     };
@@ -201,7 +204,8 @@ result<void> apply_options(int descriptor, const socket_options& options) noexce
         {times(after.user_timeout), IPPROTO_TCP, TCP_USER_TIMEOUT,
          static_cast<int>(after.user_timeout.count()), "set TCP_USER_TIMEOUT"},
         {options.reuse_port, SOL_SOCKET, SO_REUSEPORT, 1, "set SO_REUSEPORT"},
-        {family == AF_INET6, IPPROTO_IPV6, IPV6_V6ONLY, options.v6_only ? 1 : 0, "set IPV6_V6ONLY"},
+        {family == AF_INET6 and listens == 0, IPPROTO_IPV6, IPV6_V6ONLY, options.v6_only ? 1 : 0,
+         "set IPV6_V6ONLY"},
         {options.send_buffer_bytes != 0, SOL_SOCKET, SO_SNDBUF, bytes(options.send_buffer_bytes),
          "set SO_SNDBUF"},
         {options.receive_buffer_bytes != 0, SOL_SOCKET, SO_RCVBUF, bytes(options.receive_buffer_bytes),

@@ -1,5 +1,6 @@
 #include "sluice/io/stream/listening_socket_handle.hpp"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -90,6 +91,23 @@ result<listening_socket_handle> listening_socket_handle::listen(const socket_add
         return failure(address_error(errno, "listen", local));
     }
     return owner;
+}
+
+result<listening_socket_handle> listening_socket_handle::adopt(int descriptor,
+                                                               const socket_options& options) noexcept {
+    int type = 0;
+    int listens = 0;
+    socklen_t bytes = sizeof type;
+    if (::getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 or
+        ::getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &listens, &bytes) != 0)
+        return failure(error::last("adopt", descriptor));
+    if (listens == 0) return failure({EINVAL, "adopt", descriptor});
+    if (::fcntl(descriptor, F_SETFD, FD_CLOEXEC) != 0) return failure(error::last("adopt", descriptor));
+    if (const auto set = apply_options(descriptor, options); not set) return failure(set.error());
+    native_handle native = describe_socket(descriptor, type == SOCK_STREAM);
+    native.readable = native.writable = false;
+    if (const auto set = make_nonblocking(native); not set) return failure(set.error());
+    return listening_socket_handle(native);
 }
 
 result<accepted> listening_socket_handle::accept(deadline within) noexcept {

@@ -51,6 +51,13 @@ public:
     [[nodiscard]] static result<listening_socket_handle> listen(const socket_address& local, socket_type type,
                                                                 const listen_options& options) noexcept;
 
+    /// Takes a socket that listens, such as one of a service manager. `options`, but for v6_only,
+    /// apply to its connections. Sets close-on-exec, and O_NONBLOCK for all processes that have it.
+    /// On error, the descriptor stays open. Errors: ENOTSOCK; EBADF; EINVAL if it does not listen.
+    /// Allocates: nothing.
+    [[nodiscard]] static result<listening_socket_handle> adopt(int descriptor,
+                                                               const socket_options& options) noexcept;
+
     /// Returns the next connection. Errors: ETIMEDOUT; EMFILE, ENFILE, ENOBUFS, ENOMEM (see above).
     /// Connections that died while they waited are skipped. Allocates: nothing. Blocks: until the
     /// deadline.

@@ -255,5 +255,32 @@ TEST_P(async_accept_test, out_of_descriptors_is_an_error_and_the_connection_keep
 
 INSTANTIATE_TEST_SUITE_P(over, async_accept_test, ::testing::ValuesIn(multiplexer_kinds()), kind_name);
 
+TEST(listening_socket_handle, adopts_a_socket_that_listens) {
+    auto made = listening_socket_handle::listen(socket_address::loopback_v6(0));
+    ASSERT_TRUE(made);
+    const int descriptor = ::fcntl(made->descriptor(), F_DUPFD, 0);  // without close-on-exec
+    auto adopted = listening_socket_handle::adopt(descriptor, {});
+    ASSERT_TRUE(adopted);
+    EXPECT_NE(::fcntl(descriptor, F_GETFD) & FD_CLOEXEC, 0);
+    EXPECT_EQ(adopted->local_address().value(), made->local_address().value());
+    EXPECT_EQ(adopted->try_accept().error(), std::errc::timed_out) << "it does not wait in the kernel";
+    const auto client = socket_handle::connect(made->local_address().value());
+    ASSERT_TRUE(client);
+    EXPECT_TRUE(adopted->accept(std::chrono::seconds(30)));
+}
+
+TEST(listening_socket_handle, does_not_adopt_what_does_not_listen) {
+    const auto pair = socket_handle::pair();
+    ASSERT_TRUE(pair);
+    EXPECT_EQ(listening_socket_handle::adopt(pair->first.descriptor(), {}).error(),
+              std::errc::invalid_argument);
+    EXPECT_TRUE(pair->first.is_valid());
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    EXPECT_EQ(listening_socket_handle::adopt(ends[0], {}).error(), std::errc::not_a_socket);
+    EXPECT_EQ(::close(ends[0]) + ::close(ends[1]), 0);
+    EXPECT_EQ(listening_socket_handle::adopt(-1, {}).error(), std::errc::bad_file_descriptor);
+}
+
 }  // namespace
 }  // namespace sluice::io

@@ -10,7 +10,7 @@ namespace {
 TEST(client_error, has_an_errno_value_and_a_text_for_each_status) {
     const auto full = client_error::of_status("write", wire::nt_status::disk_full);
     EXPECT_EQ(full.code(), ENOSPC);
-    EXPECT_EQ(full.message(), "write: the volume is full (STATUS_DISK_FULL)");
+    EXPECT_EQ(full.message(), "write: the volume is full (STATUS_DISK_FULL); free space on the server");
     const auto odd = client_error::of_status("open", wire::nt_status(0xc0de'0001));
     EXPECT_EQ(odd.code(), EIO);
     EXPECT_EQ(odd.message(), "open: the server returned 0xc0de0001");

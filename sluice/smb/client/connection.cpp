@@ -263,13 +263,28 @@ bool connection::awaits_only_async_replies() const noexcept {
 
 // Ends the connection when the server owes a reply and has been silent for too long. An operation
 // that the server announced as long may take longer; then an ECHO checks that the server responds.
+// The parts into which the time for the logon is divided, at least: it is exceeded by at most one.
+constexpr unsigned logon_steps = 10;
+
 io::task<void> connection::watch() noexcept {
-    const auto step = std::chrono::duration_cast<std::chrono::milliseconds>(options_.reply_timeout) / 4;
+    using std::chrono::milliseconds;
+    const auto step = std::chrono::duration_cast<milliseconds>(options_.reply_timeout) / 4;
+    const auto early_step = std::max(
+        milliseconds(1),
+        std::min(step, std::chrono::duration_cast<milliseconds>(options_.connect_timeout) / logon_steps));
     std::size_t silent_steps = 0;
+    milliseconds early_wait(0);
     auto heard = last_received_;
     while (not broken_) {
-        const auto slept = co_await io::co_sleep(deps_.loop, step);
+        const bool is_early = not is_logged_on_;
+        const auto slept = co_await io::co_sleep(deps_.loop, is_early ? early_step : step);
         if (not slept or broken_) co_return;
+        if (is_early and not is_logged_on_) {
+            if (in_flight_ != 0) early_wait += early_step;
+            if (early_wait >= options_.connect_timeout)
+                break_soon(client_error::of_io("wait for the server", ETIMEDOUT));
+            continue;
+        }
         const bool is_silent = in_flight_ != 0 and heard == last_received_;
         heard = last_received_;
         // A part of a long reply may have arrived, over a slow line.

@@ -50,6 +50,9 @@ struct connection_options {
     bool offers_gmac = true;
     std::uint32_t credits_wanted = limits::credits_wanted;
     std::chrono::seconds reply_timeout = limits::reply_timeout;
+    /// The time to connect, and that in which the server must answer all requests up to the end of
+    /// the logon, even if it sends some bytes again and again.
+    std::chrono::seconds connect_timeout = limits::connect_timeout;
     /// Requests compressed data of READs, and compresses those of WRITEs, where the server supports
     /// that (SMB 3.1.1).
     bool compresses = false;
@@ -97,7 +100,8 @@ struct agreement {
 /// long (STATUS_PENDING), while the server responds at all.
 ///
 /// A connection breaks as a whole. The causes are an error of the network, a server that violates
-/// the protocol, silence of reply_timeout while a reply is due, and cancellation of the scope in
+/// the protocol, silence of reply_timeout while a reply is due, a logon that takes longer
+/// than connect_timeout, and cancellation of the scope in
 /// which a request is awaited, because the outcome of that request would be unknown. Every request
 /// in flight then fails, and every later one.
 ///
@@ -163,6 +167,9 @@ public:
     [[nodiscard]] io::task<void> use_skipped() noexcept;
     /// Returns whether all planned channels can be bound with the negotiated algorithms.
     [[nodiscard]] bool has_ids_for_channels() const noexcept;
+
+    /// Ends the time limit of the logon, which has succeeded.
+    void note_logged_on() noexcept { is_logged_on_ = true; }
 
     [[nodiscard]] bool is_broken() const noexcept { return broken_.has_value(); }
     /// Ends the connection soon. Waiters are resumed from the loop.
@@ -242,6 +249,8 @@ private:
     [[nodiscard]] outcome<pool_buffer> decompress(bytes_view frame) noexcept;
     [[nodiscard]] outcome<void> take_messages(bytes_view messages, bool was_sealed) noexcept;
     [[nodiscard]] outcome<void> take_message(const wire::message_view& message, bool was_sealed) noexcept;
+    [[nodiscard]] outcome<void> take_notification(const wire::message_view& message,
+                                                  bool was_sealed) noexcept;
     [[nodiscard]] outcome<void> authenticate_reply(const exchange& one, const wire::header& header,
                                                    std::span<const bytes_view> parts,
                                                    bool was_sealed) noexcept;
@@ -288,6 +297,7 @@ private:
     std::size_t end_ = 0;
     clock_source::steady_time last_received_{};
 
+    bool is_logged_on_ = false;
     unsigned running_ = 0;  // the sending and the receiving task
     std::optional<client_error> broken_;
 };

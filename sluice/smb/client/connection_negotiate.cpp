@@ -52,7 +52,8 @@ io::task<outcome<void>> connection::negotiate() noexcept {
     options_.client_guid = agreed_.client_guid;
     agreed_.offered_capabilities = wire::capabilities::large_mtu;
     if (offers_3)
-        agreed_.offered_capabilities |= wire::capabilities::encryption | wire::capabilities::multi_channel;
+        agreed_.offered_capabilities |= wire::capabilities::encryption | wire::capabilities::multi_channel |
+                                        wire::capabilities::notifications;
     agreed_.offered_security_mode =
         options_.signs ? wire::security_mode::signing_enabled | wire::security_mode::signing_required
                        : wire::security_mode::signing_enabled;

@@ -10,6 +10,7 @@
 #include "sluice/smb/wire/file/read.hpp"
 #include "sluice/smb/wire/message/compound.hpp"
 #include "sluice/smb/wire/message/frame.hpp"
+#include "sluice/smb/wire/message/server_notification.hpp"
 #include "sluice/smb/wire/message/transform_header.hpp"
 
 namespace sluice::smb::client {
@@ -286,9 +287,10 @@ outcome<void> connection::take_message(const wire::message_view& message, bool w
     if (not wire::has(header.flags, wire::header_flags::response))
         return failed(broken_rule("a request instead of a reply"));
     if (header.message_id == unasked_message_id) {
-        // The client holds no oplocks or leases, so there is nothing to break; other notifications
-        // are unexpected.
+        // The client holds no oplocks or leases, so there is nothing to break.
         if (header.command == wire::command::oplock_break) return {};
+        if (header.command == wire::command::server_to_client_notification)
+            return take_notification(message, was_sealed);
         return failed(broken_rule("an unexpected notification"));
     }
     exchange* const one = find(header.message_id);
@@ -311,6 +313,28 @@ outcome<void> connection::take_message(const wire::message_view& message, bool w
     }
     answer(*one, {.header = header, .message = message.bytes(), .read_bytes = one->reply_.read_bytes});
     return {};
+}
+
+// The server has closed the session. It closes the connection soon, too, and answers no request
+// that is in flight, so they fail as if the connection were lost ([MS-SMB2] 3.2.5.19). One that an
+// attacker could have sent has no effect.
+outcome<void> connection::take_notification(const wire::message_view& message, bool was_sealed) noexcept {
+    const wire::header& header = message.header();
+    if (agreed_.dialect != wire::dialect::smb_3_1_1 or
+        not wire::has(agreed_.capabilities, wire::capabilities::notifications))
+        return failed(broken_rule("a notification that was not negotiated"));
+    if (not wire::decode_server_notification(message)) return {};  // a type of a later revision
+    if (header.session_id != security_.session_id) return {};
+    const bool is_signed = wire::has(header.flags, wire::header_flags::signed_message);
+    if (not was_sealed and security_.signer) {
+        if (not is_signed) return {};
+        const auto parts = auth::with_zero_signature(message.bytes());
+        const auth::signed_message which{
+            .message_id = header.message_id, .sender = auth::message_sender::server, .is_cancel = false};
+        if (not security_.signer->verify(parts, which, header.signature))
+            return failed(broken_rule("a notification with an invalid signature"));
+    }
+    return failed(client_error::of_io("session closed by the server", ECONNRESET));
 }
 
 // Authenticates a reply: it must be protected as its request was ([MS-SMB2] 3.2.5.1.1, 3.2.5.1.3).

@@ -17,7 +17,7 @@ io::task<outcome<not_null_ptr<connection>>> dial(dependencies deps,
         }
         if (const auto attached = socket->set_multiplexer(&deps.loop); not attached)
             co_return failed(client_error::of_io(step, attached.error()));
-        const auto connected = co_await io::co_connect(*socket, address, limits::connect_timeout);
+        const auto connected = co_await io::co_connect(*socket, address, options.connect_timeout);
         if (not connected) {
             last = client_error::of_io(step, connected.error());
             continue;

@@ -8,8 +8,8 @@
 namespace sluice::smb::client {
 
 /// Connects to the first of a server's addresses that answers, and negotiates. Errors: those of the
-/// last address; those of connection::open(). Suspends: at most limits::connect_timeout for each
-/// address.
+/// last address; those of connection::open(). Suspends: at most connection_options::connect_timeout
+/// for each address.
 [[nodiscard]] io::task<outcome<not_null_ptr<connection>>> dial(dependencies deps,
                                                                std::span<const io::socket_address> addresses,
                                                                connection_options options) noexcept;

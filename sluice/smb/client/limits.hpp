@@ -63,8 +63,9 @@ inline constexpr std::chrono::milliseconds repeat_pause_min{1};
 inline constexpr std::chrono::milliseconds repeat_pause_max{100};
 inline constexpr std::chrono::seconds repeat_within{60};
 
-/// The time to connect to each address of a server.
-inline constexpr std::chrono::seconds connect_timeout{15};
+/// The time to connect to each address of a server, and then that in which the server answers
+/// NEGOTIATE and the logon.
+inline constexpr std::chrono::seconds connect_timeout{10};
 
 /// The longest path on the wire, and the largest reply of QUERY_DIRECTORY.
 inline constexpr std::size_t path_bytes_max = 32767;

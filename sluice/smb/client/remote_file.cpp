@@ -6,8 +6,10 @@
 #include "sluice/smb/wire/file/query_info.hpp"
 #include "sluice/smb/wire/file/read.hpp"
 #include "sluice/smb/wire/file/set_info.hpp"
+#include "sluice/smb/wire/fscc/fscc_file_lists.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_scalars.hpp"
+#include "sluice/smb/wire/utf16.hpp"
 
 namespace sluice::smb::client {
 
@@ -127,6 +129,52 @@ io::task<outcome<std::uint64_t>> remote_file::co_file_number() noexcept {
     const auto said = wire::decode_internal_information(envelope->output);
     if (not said) co_return failed(client_error::of_protocol(step, "invalid FileInternalInformation"));
     co_return said->file_number;
+}
+
+namespace {
+
+// The names of a list of streams, until one is not the data of the file.
+[[nodiscard]] outcome<bool> has_named_stream(bytes_view list, const char* step) {
+    wire::stream_list_reader reader(list);
+    for (;;) {
+        const auto next = reader.next();
+        if (not next) return failed(client_error::of_protocol(step, "invalid FileStreamInformation"));
+        if (not*next) return false;
+        const auto name = wire::utf8_of((*next)->name_utf16);
+        if (not name or (not name->empty() and *name != "::$DATA")) return true;
+    }
+}
+
+// Returns whether a server without streams answers the query with this status.
+[[nodiscard]] bool has_no_streams(nt_status status) noexcept {
+    return status == nt_status::invalid_info_class or status == nt_status::not_supported or
+           status == nt_status::invalid_parameter or status == nt_status::not_implemented or
+           status == nt_status::invalid_device_request;
+}
+
+}  // namespace
+
+io::task<outcome<bool>> remote_file::co_has_named_streams() noexcept {
+    constexpr const char* step = "query the streams";
+    constexpr std::uint32_t answer_bytes_max = 4096;
+    request_options how = tree_.request(step);
+    how.payload_bytes = answer_bytes_max;
+    const wire::query_info_args asked{
+        .information_class = static_cast<std::uint8_t>(wire::file_information_class::stream),
+        .output_bytes_max = answer_bytes_max,
+        .file = id_};
+    io::task<outcome<reply>> asking = over().call(wire::command::query_info, asked, how);
+    const outcome<reply> answered = co_await std::move(asking);
+    if (not answered) {
+        if (has_no_streams(answered.error().status())) co_return false;
+        co_return failed(answered.error());
+    }
+    // The unnamed stream alone always fits.
+    if (answered->header.status == nt_status::buffer_overflow) co_return true;
+    const auto envelope = wire::decode_query_info_reply(*wire::message_view::of(answered->message));
+    if (not envelope) co_return failed(client_error::of_protocol(step, "invalid QUERY_INFO reply"));
+    if (envelope->output.empty()) co_return false;  // it is a directory
+    co_return has_named_stream(envelope->output, step);
 }
 
 io::task<outcome<void>> remote_file::set_information(const char* step, wire::file_information_class which,

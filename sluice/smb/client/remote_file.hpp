@@ -56,6 +56,9 @@ public:
     /// Queries the number of the file on its volume, which differs from that of a new file with the
     /// same name. Returns 0 if the server does not support such numbers.
     [[nodiscard]] io::task<outcome<std::uint64_t>> co_file_number() noexcept;
+    /// Queries whether it has streams besides that of its data ([MS-FSCC] 2.4.49). Returns false if
+    /// the server does not support streams. Errors: as co_status(). Suspends.
+    [[nodiscard]] io::task<outcome<bool>> co_has_named_streams() noexcept;
     [[nodiscard]] io::task<outcome<void>> set_size(std::uint64_t bytes) noexcept;
     [[nodiscard]] io::task<outcome<void>> set_times(file_times times) noexcept;
     /// Marks it for deletion on close. Errors: `directory_not_empty`, `cannot_delete`.

@@ -41,6 +41,7 @@ io::task<outcome<not_null_ptr<session>>> session::log_on(connection& first,
         first.break_soon(taken.error());
         co_return failed(taken.error());
     }
+    first.note_logged_on();
     co_return not_null_ptr(std::move(fresh));
 }
 
@@ -230,6 +231,7 @@ io::task<outcome<void>> session::bind(connection& further, const auth::credentia
     io::task<void> using_skipped = further.use_skipped();
     co_await std::move(using_skipped);
     channels_.push_back(&further);
+    further.note_logged_on();
     co_return outcome<void>{};
 }
 

@@ -47,7 +47,7 @@ constexpr auto refusals = std::to_array<status_text>({
 // Status codes about shares, files, and the server itself.
 constexpr auto other_failures = std::to_array<status_text>({
     {nt_status::bad_network_name, ENOENT, "no such share on the server",
-     "list its shares with 'smbclient -L HOST'"},
+     "list its shares with 'sluice ls //HOST'"},
     {nt_status::bad_network_path, ENOENT, "no such share on the server", ""},
     {nt_status::bad_device_type, EINVAL, "the share does not contain files", ""},
     {nt_status::share_unavailable, EAGAIN, "the share is temporarily unavailable", ""},
@@ -63,8 +63,9 @@ constexpr auto other_failures = std::to_array<status_text>({
     {nt_status::io_reparse_tag_not_handled, ELOOP, "the server does not support this kind of link", ""},
     {nt_status::path_not_covered, EXDEV, "the share refers to another server (DFS), which is not followed",
      "use the path of its target"},
-    {nt_status::disk_full, ENOSPC, "the volume is full", ""},
-    {nt_status::disk_quota_exceeded, EDQUOT, "the user's quota is exceeded", ""},
+    {nt_status::disk_full, ENOSPC, "the volume is full", "free space on the server"},
+    {nt_status::disk_quota_exceeded, EDQUOT, "the user's quota is exceeded",
+     "remove files of this user on the server"},
     {nt_status::quota_exceeded, EDQUOT, "a quota is exceeded", ""},
     {nt_status::file_too_large, EFBIG, "the file is too large for the server's volume", ""},
     {nt_status::end_of_file, ENODATA, "the offset is after the end of the file", ""},

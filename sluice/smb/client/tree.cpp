@@ -32,9 +32,18 @@ constexpr wire::share_access share_all =
 }  // namespace
 
 io::task<outcome<not_null_ptr<tree>>> tree::connect(session& in, std::string_view share) noexcept {
+    return connect_to(in, std::string(share), wire::share_type::disk);
+}
+
+io::task<outcome<not_null_ptr<tree>>> tree::connect_to_pipes(session& in) noexcept {
+    return connect_to(in, "IPC$", wire::share_type::pipe);
+}
+
+io::task<outcome<not_null_ptr<tree>>> tree::connect_to(session& in, std::string share,
+                                                       wire::share_type wanted) noexcept {
     constexpr const char* step = "connect to the share";
     connection& over = in.first();
-    const auto path = wire_path_of("\\\\" + over.options().server_name + "\\" + std::string(share), step);
+    const auto path = wire_path_of("\\\\" + over.options().server_name + "\\" + share, step);
     if (not path) co_return failed(path.error());
     std::unique_ptr<tree> fresh(new tree(in));
     // Here the leading separators are part of the name.
@@ -49,10 +58,12 @@ io::task<outcome<not_null_ptr<tree>>> tree::connect(session& in, std::string_vie
     fresh->id_ = answered->header.tree_id;
     fresh->share_ = *said;
     fresh->seals_ = wire::has(said->flags, wire::share_flags::encrypt_data);
-    if (said->type != wire::share_type::disk) {
+    if (said->type != wanted) {
         io::task<void> leaving = fresh->disconnect();
         co_await std::move(leaving);
-        co_return failed(client_error::of_policy(step, "the share does not contain files"));
+        co_return failed(client_error::of_policy(step, wanted == wire::share_type::disk
+                                                           ? "the share does not contain files"
+                                                           : "the share does not contain pipes"));
     }
     if (fresh->seals_ and not over.security().sealer)
         co_return failed(client_error::of_policy(

@@ -33,6 +33,9 @@ public:
     /// (`bad_network_name`, `access_denied`), `policy` if the share does not contain files.
     [[nodiscard]] static io::task<outcome<not_null_ptr<tree>>> connect(session& in,
                                                                        std::string_view share) noexcept;
+    /// Connects to IPC$, the share of the server's pipes; the paths are their names. Errors: as
+    /// connect(); `policy` if it is not a share of pipes.
+    [[nodiscard]] static io::task<outcome<not_null_ptr<tree>>> connect_to_pipes(session& in) noexcept;
 
     /// Opens or creates a file or directory. Errors: `status`; `policy` for a name that is not
     /// UTF-8 or too long.
@@ -63,6 +66,8 @@ public:
 
 private:
     explicit tree(session& in) noexcept : tree_connection(in) {}
+    [[nodiscard]] static io::task<outcome<not_null_ptr<tree>>> connect_to(session& in, std::string share,
+                                                                          wire::share_type wanted) noexcept;
     [[nodiscard]] io::task<outcome<void>> validate_negotiation() noexcept;
 };
 

@@ -8,6 +8,7 @@ namespace sluice::smb::client {
 namespace {
 
 constexpr std::string_view scheme = "smb://";
+constexpr std::string_view short_scheme = "//";
 
 [[nodiscard]] int digit_of(char c) noexcept {
     if (c >= '0' and c <= '9') return c - '0';
@@ -97,7 +98,6 @@ constexpr std::string_view scheme = "smb://";
         if (not into.path.empty()) into.path += '/';
         into.path += *name;
     }
-    if (into.share.empty()) return std::unexpected("missing share; use smb://HOST/SHARE/PATH");
     return {};
 }
 
@@ -108,7 +108,7 @@ std::string smb_url::text_of(std::string_view other_path) const {
     std::string made(scheme);
     made += is_v6 ? "[" + host + "]" : host;
     if (port != smb_port) made += ":" + std::to_string(port);
-    made += "/" + share;
+    if (not share.empty()) made += "/" + share;
     if (not other_path.empty()) made.append("/").append(other_path);
     return made;
 }
@@ -118,12 +118,12 @@ std::string smb_url::text() const {
 }
 
 bool is_smb_url(std::string_view text) noexcept {
-    return text.starts_with(scheme);
+    return text.starts_with(scheme) or text.starts_with(short_scheme);
 }
 
-std::expected<smb_url, std::string> parse_url(std::string_view text) {
+std::expected<smb_url, std::string> parse_url(std::string_view text, share_rule share) {
     if (not is_smb_url(text)) return std::unexpected("use smb://HOST/SHARE/PATH");
-    text.remove_prefix(scheme.size());
+    text.remove_prefix(text.starts_with(scheme) ? scheme.size() : short_scheme.size());
     const std::size_t slash = text.find('/');
     std::string_view authority = text.substr(0, slash);
     smb_url made;
@@ -131,6 +131,9 @@ std::expected<smb_url, std::string> parse_url(std::string_view text) {
     if (const auto taken = take_host(authority, made); not taken) return std::unexpected(taken.error());
     const std::string_view rest = slash == std::string_view::npos ? "" : text.substr(slash + 1);
     if (const auto taken = take_path(rest, made); not taken) return std::unexpected(taken.error());
+    if (share == share_rule::required and made.share.empty())
+        return std::unexpected(
+            "missing share; use smb://HOST/SHARE/PATH, or list the shares with 'sluice ls'");
     return made;
 }
 

@@ -20,7 +20,7 @@ struct smb_url {
     std::string path;  ///< `/` between names, not at the ends
 
     /// Returns the URL, as in "smb://host:4450/share/path", without the user. An IPv6 address has
-    /// brackets.
+    /// brackets. Without a share, it ends with the host.
     [[nodiscard]] std::string text() const;
     /// Returns the same with another path in the share.
     [[nodiscard]] std::string text_of(std::string_view other_path) const;
@@ -28,12 +28,16 @@ struct smb_url {
     [[nodiscard]] friend bool operator==(const smb_url&, const smb_url&) = default;
 };
 
-/// Returns whether a text has the form of such a URL.
+/// Whether a URL must name a share.
+enum class share_rule : std::uint8_t { required, optional };
+
+/// Returns whether a text has the form of such a URL, or of its short form `//host/share`.
 [[nodiscard]] bool is_smb_url(std::string_view text) noexcept;
 
 /// Parses a URL. Errors: a text for the user. A password in it is rejected, because other users on
 /// the machine can read a command line. Names `.` and `..` in the path are rejected, too.
 /// Allocates: the parts.
-[[nodiscard]] std::expected<smb_url, std::string> parse_url(std::string_view text);
+[[nodiscard]] std::expected<smb_url, std::string> parse_url(std::string_view text,
+                                                            share_rule share = share_rule::required);
 
 }  // namespace sluice::smb::client

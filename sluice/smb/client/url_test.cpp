@@ -36,6 +36,22 @@ TEST(smb_url, rejects_missing_parts_and_invalid_ones) {
         EXPECT_FALSE(parse_url(text)) << text;
 }
 
+TEST(smb_url, may_be_without_a_share_where_that_is_allowed) {
+    for (const char* const text : {"smb://me@host", "//me@host", "//host/"}) {
+        const auto url = parse_url(text, share_rule::optional);
+        ASSERT_TRUE(url) << url.error();
+        EXPECT_EQ(url->text(), "smb://host");
+        EXPECT_TRUE(url->share.empty());
+    }
+    EXPECT_FALSE(parse_url("//", share_rule::optional));
+    EXPECT_FALSE(parse_url("///share", share_rule::optional));
+}
+
+TEST(smb_url, has_a_short_form_without_the_scheme) {
+    EXPECT_EQ(parse_url("//me@host:4450/share/a"), parse_url("smb://me@host:4450/share/a"));
+    EXPECT_FALSE(is_smb_url("/host/share"));
+}
+
 TEST(smb_url, is_recognised_by_its_scheme_alone) {
     EXPECT_TRUE(is_smb_url("smb://"));
     EXPECT_FALSE(is_smb_url("/srv/smb"));

@@ -1,6 +1,8 @@
 #include "sluice/smb/server/server.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <memory>
 
 #include "sluice/io/stream/socket_sender.hpp"
 #include "sluice/io/task/sync_wait.hpp"
@@ -169,6 +171,7 @@ void smb_server::replace_shares(std::vector<share_configuration> fresh) {
     // The feed of a volume goes on if one of the new shares has it.
     for (const std::shared_ptr<share>& one : *before)
         if (std::ranges::find(kept, one) == kept.end()) one->withdraw();
+    end_trees_beyond_rights(context_);
 }
 
 smb_server::~smb_server() {
@@ -184,7 +187,7 @@ void smb_server::restore() {
 result<void> smb_server::start(std::span<const io::socket_address> where) noexcept {
     ENSURE(listeners_.empty() and not context_.connections.is_stopping(),
            "a server starts once, before it stops");
-    std::vector<std::unique_ptr<io::listening_socket_handle>> bound;
+    listeners bound;
     for (const io::socket_address& address : where) {
         auto listener = io::listening_socket_handle::listen(address, {.accepted = kept_alive});
         if (not listener) return failure(listener.error());
@@ -192,10 +195,35 @@ result<void> smb_server::start(std::span<const io::socket_address> where) noexce
         const auto attached = bound.back()->set_multiplexer(&context_.loop());
         if (not attached) return failure(attached.error());
     }
+    accept_on_all(std::move(bound));
+    return {};
+}
+
+result<void> smb_server::start_with(std::span<const int> descriptors) noexcept {
+    ENSURE(listeners_.empty() and not context_.connections.is_stopping(),
+           "a server starts once, before it stops");
+    listeners taken;
+    const auto release_all = [&taken](const error& why) {
+        for (const auto& each : taken)
+            (void)each->release();
+        return failure(why);
+    };
+    for (const int descriptor : descriptors) {
+        auto listener = io::listening_socket_handle::adopt(descriptor, kept_alive);
+        if (not listener) return release_all(listener.error());
+        taken.push_back(std::make_unique<io::listening_socket_handle>(*std::move(listener)));
+    }
+    for (const auto& each : taken)
+        if (const auto attached = each->set_multiplexer(&context_.loop()); not attached)
+            return release_all(attached.error());
+    accept_on_all(std::move(taken));
+    return {};
+}
+
+void smb_server::accept_on_all(listeners bound) noexcept {
     listeners_ = std::move(bound);
     for (const auto& listener : listeners_)
         listening_.spawn(accept_on(*listener));
-    return {};
 }
 
 io::task<void> smb_server::accept_on(io::listening_socket_handle& listener) noexcept {
@@ -237,7 +265,30 @@ std::size_t smb_server::sockets_max() const noexcept {
     return context_.quotas.bound_of(limit::connections) + 2 * bounds.connections_without_session;
 }
 
+// Before any byte of it is read.
+bool smb_server::is_denied(const io::socket_address& peer) noexcept {
+    if (context_.hosts.permits(peer)) return false;
+    context_.hosts.count_denied();
+    context_.log().write(event_severity::warning, "connection closed: its address is denied",
+                         {{"peer", peer.text()}, {"hint", "change allowed-host or denied-host"}});
+    return true;
+}
+
+void smb_server::replace_host_rules(host_rules fresh) {
+    ENSURE(context_.loop().is_owner(), "rules are replaced on the first loop");
+    context_.hosts.publish(std::move(fresh));
+    std::vector<std::shared_ptr<connection_handle>> denied;
+    (void)context_.connections.read_each([&](const connection& client) {
+        if (not context_.hosts.permits(client.peer())) denied.push_back(client.admitted.handle);
+    });
+    for (const std::shared_ptr<connection_handle>& one : denied) {
+        context_.hosts.count_denied();
+        one->close("its address is denied");
+    }
+}
+
 void smb_server::adopt(io::socket_handle socket, const io::socket_address& peer) noexcept {
+    if (is_denied(peer)) return;
     // Here already: a loop that is busy takes its connections later, and their descriptors must
     // not be all there are.
     if (not context_.connections.take_socket(sockets_max())) {
@@ -271,6 +322,8 @@ io::task<void> smb_server::serve(std::size_t loop, io::socket_handle socket,
     const auto client = std::make_shared<connection>(context_, home, std::move(socket), peer);
     client->admitted.handle = std::make_shared<connection_handle>(home, client, client->peer_host());
     context_.connections.enter(*client, client->admitted.handle);
+    // The rules may have changed on the way to this loop, before the registry had the connection.
+    if (is_denied(peer)) client->close("its address is denied");
     if (const auto evicted = context_.admission.enter(client->admitted))
         evicted->close("too many connections without a session from this address");
     io::task<void> running = client->run();
@@ -311,6 +364,25 @@ namespace {
 }
 
 }  // namespace
+
+io::task<void> smb_server::announce_stop() noexcept {
+    ENSURE(context_.loop().is_owner(), "a stop is announced on the first loop");
+    if (std::exchange(has_announced_stop_, true) or announce_end_of_sessions(context_) == 0) co_return;
+    // Loops that have not run the notifications posted to them. Not awaited: a loop may be stuck.
+    const auto unfinished = std::make_shared<std::atomic<std::size_t>>(context_.loops().size());
+    for (const auto& each : context_.loops())
+        // release: publishes the unsent bytes of the notifications, which the loop ran first.
+        each->do_here([unfinished]() noexcept { unfinished->fetch_sub(1, std::memory_order_release); });
+    for (auto waited = std::chrono::nanoseconds::zero(); waited < limits::stop_notice_max;
+         waited += limits::stop_notice_check_period) {
+        bool has_unsent = unfinished->load(std::memory_order_acquire) != 0;  // pairs with it
+        (void)context_.connections.read_each(
+            [&has_unsent](const connection& one) { has_unsent = has_unsent or one.has_unsent(); });
+        if (not has_unsent) co_return;
+        const deadline until(limits::stop_notice_check_period);
+        (void)co_await io::co_sleep(context_.loop(), until);
+    }
+}
 
 io::task<void> smb_server::done() noexcept {
     co_await listening_.join();

@@ -31,8 +31,8 @@ struct server_gauges {
 ///
 /// Thread safety: a connection and all its coroutines belong to its home loop (server_loop.hpp).
 /// What loops share, sessions, opens, files and tables, are monitors
-/// (docs/decisions/0022-a-mutex-per-object.md). start(), replace_shares(), adopt(), stop() and
-/// done() are for the first loop's thread; gauges() is for any.
+/// (docs/decisions/0022-a-mutex-per-object.md). start(), replace_shares(), replace_host_rules(),
+/// adopt(), stop() and done() are for the first loop's thread; gauges() is for any.
 class smb_server {
 public:
     smb_server(const server_dependencies& given, server_configuration configuration) noexcept;
@@ -47,10 +47,15 @@ public:
     /// Binds and listens at every address. If one fails, it listens at none, and the caller may try
     /// again with others. Errors: those of listening_socket_handle::listen, naming the address.
     [[nodiscard]] result<void> start(std::span<const io::socket_address> where) noexcept;
+    /// Accepts connections from sockets that already listen, and owns them if it succeeds.
+    /// Errors: those of listening_socket_handle::adopt. Allocates: the handles.
+    [[nodiscard]] result<void> start_with(std::span<const int> descriptors) noexcept;
     /// Serves these shares from now on. A client that is connected to a share that is missing or
-    /// different in the new list keeps its connection; new tree connections use the new shares
-    /// only.
+    /// different in the new list keeps its connection, unless its user would have fewer rights in
+    /// the new list (end_tree_beyond_rights); new tree connections use the new shares only.
     void replace_shares(std::vector<share_configuration> fresh);
+    /// Accepts connections from these addresses only, from now on, and closes those of others.
+    void replace_host_rules(host_rules fresh);
     /// Serves a connection that the caller has accepted, on the loop that its socket is attached
     /// to; else on a loop of its choice (loop_choice).
     void adopt(io::socket_handle socket, const io::socket_address& peer) noexcept;
@@ -58,6 +63,10 @@ public:
     /// requests, opens and watches; and the durable opens of removed users that wait for their
     /// client. Returns the number of sessions.
     std::size_t end_sessions_of_removed_users() noexcept;
+    /// Notifies clients that support it that their sessions are closed, and waits until the kernel
+    /// has these messages, for limits::stop_notice_max at most: a client that receives nothing does
+    /// not delay the stop. Once, before stop(). Suspends.
+    [[nodiscard]] io::task<void> announce_stop() noexcept;
     /// Accepts no more connections and ends the existing ones. Requests in flight are answered or
     /// cut short.
     void stop() noexcept;
@@ -98,10 +107,13 @@ private:
     [[nodiscard]] io::task<void> run_changes(std::shared_ptr<volume_feed> of) noexcept;
     [[nodiscard]] io::task<void> run_tidying(std::shared_ptr<volume_feed> of) noexcept;
     [[nodiscard]] io::task<void> tidy(vfs::volume& of) noexcept;
+    using listeners = std::vector<std::unique_ptr<io::listening_socket_handle>>;
+    void accept_on_all(listeners bound) noexcept;
     [[nodiscard]] io::task<void> accept_on(io::listening_socket_handle& listener) noexcept;
     [[nodiscard]] io::task<void> serve(std::size_t loop, io::socket_handle socket,
                                        io::socket_address peer) noexcept;
     [[nodiscard]] std::size_t choose_home(const io::socket_handle& socket, const io::socket_address& peer);
+    [[nodiscard]] bool is_denied(const io::socket_address& peer) noexcept;
     void serve_at(std::size_t loop, io::socket_handle socket, const io::socket_address& peer) noexcept;
     [[nodiscard]] std::size_t sockets_max() const noexcept;
     [[nodiscard]] io::task<void> deliver_changes(vfs::volume& of) noexcept;
@@ -109,8 +121,9 @@ private:
 
     server_context context_;
     std::vector<served_volume> volumes_;
-    std::vector<std::unique_ptr<io::listening_socket_handle>> listeners_;
+    listeners listeners_;
     io::task_group listening_;
+    bool has_announced_stop_ = false;
 };
 
 }  // namespace sluice::smb::server

@@ -212,6 +212,7 @@ void smb_server::add_totals_to(server_snapshot& into) const {
         ENSURE(client.home().number < into.loops.size(), "a connection has its home on one of the loops");
         ++into.loops[client.home().number].connections;
     });
+    into.denied_connections = context_.hosts.denied();
     into.cross_loop_posts = cross_loop_posts::so_far();
     if (const loop_watchdog* const watchdog = context_.watchdog()) {
         into.loop_slow_turns = watchdog->slow_turns();

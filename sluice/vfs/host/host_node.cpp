@@ -396,17 +396,20 @@ result<void> host_node::become_file(const std::string& where) {
     if (not parent) return failure(parent.error());
     const new_object begun(tree_.options.created, *parent,
                            {.usual_bits = tree_.options.file_permission_bits});
-    const auto made = io::file_handle::open(tree_.root(), where, io::mode::write, io::creation::always_new,
-                                            io::caching::all, io::open_flag::none, begun.initial_bits());
+    // First under a random name: the link stays if the file cannot get its owner and mode.
+    const io::temporary_name unknown;
+    const std::string beside = join_path(split_path(where).parent, unknown.c_str());
+    const auto made =
+        io::file_handle::open(tree_.root(), beside, io::mode::write, io::creation::only_if_not_exist,
+                              io::caching::all, io::open_flag::none, begun.initial_bits());
     if (not made) return failure(made.error());
     auto status = io::status_of(*made, node_fields);
-    if (not status) return failure(status.error());
-    if (const auto done = begun.complete(*made, *status); not done) {
-        const account_identity::pause as_process;
-        (void)io::unlink(*made);
-        return done;
-    }
-    return hold_again(where);
+    auto done = status ? begun.complete(*made, *status) : result<void>(failure(status.error()));
+    if (done) done = io::relink(*made, tree_.root(), where, io::replace::yes);
+    if (done) return hold_again(where);
+    const account_identity::pause as_process;
+    (void)io::unlink(*made);
+    return done;
 }
 
 result<std::vector<stream_info>> host_node::streams() noexcept {

@@ -49,12 +49,19 @@ bool host_tree::leads_to_excluded(std::string_view host_path) const {
     return leads_into_stream_store(host_path) or options.rejected_names.match_component(host_path);
 }
 
-// A symbolic link may lead to a rejected name.
+// A name in a rejected directory is like one in a directory that is missing.
+error host_tree::error_of_excluded(std::string_view host_path) const {
+    const bool is_parent = leads_to_excluded(split_path(host_path).parent);
+    return error::with_path(is_parent ? ENOTDIR : ENOENT, "find", host_path);
+}
+
+// A symbolic link may lead to a rejected name. A client can make a path longer than the kernel
+// reports, so a file without a path is excluded.
 bool host_tree::is_excluded(const io::handle& open, const io::file_status& status) const {
     if (is_in_stream_store(open, status)) return true;
     if (options.rejected_names.is_empty()) return false;
-    const auto path = present_path(open, false);
-    return path and options.rejected_names.match_component(*path);
+    const auto path = present_path(open, true);
+    return not path or options.rejected_names.match_component(*path);
 }
 
 result<void> host_tree::may_change() const noexcept {
@@ -81,7 +88,7 @@ result<host_tree::found_path> host_tree::open(std::string_view shown, follow_lin
     std::string storage;
     const auto path = host_path(shown, storage);
     if (not path) return failure(path.error());
-    if (leads_to_excluded(*path)) return failure(error::with_path(ENOENT, "find", *path));
+    if (leads_to_excluded(*path)) return failure(error_of_excluded(*path));
     for (unsigned attempt = 0;; ++attempt) {
         auto exact = open_exactly(*path, links);
         if (exact) return found_path{.open = *std::move(exact), .is_as_spelled = true};
@@ -89,7 +96,7 @@ result<host_tree::found_path> host_tree::open(std::string_view shown, follow_lin
         const auto corrected = correct_case(*path);
         if (not corrected) return failure(corrected.error());
         // By a short name.
-        if (leads_to_excluded(*corrected)) return failure(error::with_path(ENOENT, "find", *path));
+        if (leads_to_excluded(*corrected)) return failure(error_of_excluded(*corrected));
         auto found = open_exactly(*corrected, links);
         if (found) return found_path{.open = *std::move(found)};
         if (not is_missing(found.error())) return failure(found.error());
@@ -173,7 +180,7 @@ result<io::handle> host_tree::open_directory(std::string_view shown) {
     std::string storage;
     const auto path = host_path(shown, storage);
     if (not path) return failure(path.error());
-    if (leads_to_excluded(*path)) return failure(error::with_path(ENOENT, "find", *path));
+    if (leads_to_excluded(*path)) return failure(error_of_excluded(*path));
     const io::terminated_path text(path->empty() ? std::string_view(".") : *path);
     const auto descriptor = io::open_at(root(), text, {.flags = O_RDONLY | O_DIRECTORY, .operation = "find"});
     if (descriptor)
@@ -361,20 +368,21 @@ std::optional<std::string> host_tree::present_path(const io::handle& open, bool 
     const std::string base = link_of(root());
     std::string path = link_of(open);
     if (base.empty() or not path.starts_with(base)) return std::nullopt;
+    path.erase(0, base.size());
+    if (not path.empty() and base != "/") {
+        // A directory next to the root, with a longer name.
+        if (not path.starts_with('/')) return std::nullopt;
+        path.erase(0, 1);
+    }
     constexpr std::string_view remark = " (deleted)";
     if (path.ends_with(remark)) {
         if (not may_ask) return std::nullopt;
-        const auto status = io::status_of(open, io::stat_fields::links);
+        const auto status = io::status_of(open, io::stat_fields::links | io::stat_fields::inode);
         // A name may also end like that.
         if (not status or status->links == 0) return std::nullopt;
-        const auto there = io::status_at({}, path, io::follow::no, io::stat_fields::inode);
+        const auto there = io::status_at(root(), path, io::follow::no, io::stat_fields::inode);
         if (not there or not there->is_same_inode(*status)) return std::nullopt;
     }
-    path.erase(0, base.size());
-    if (path.empty() or base == "/") return path;
-    // A directory next to the root, with a longer name.
-    if (not path.starts_with('/')) return std::nullopt;
-    path.erase(0, 1);
     return path;
 }
 

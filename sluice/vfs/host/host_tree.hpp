@@ -112,6 +112,8 @@ public:
     /// a rejected one.
     [[nodiscard]] bool is_excluded(std::string_view host_name) const;
     [[nodiscard]] bool leads_to_excluded(std::string_view host_path) const;
+    /// Returns the error of a lookup of a path that leads there.
+    [[nodiscard]] error error_of_excluded(std::string_view host_path) const;
     /// The same for an open file, whatever path has led to it. `status` has its type and
     /// permissions. Blocks: for the file system, but rarely.
     [[nodiscard]] bool is_excluded(const io::handle& open, const io::file_status& status) const;

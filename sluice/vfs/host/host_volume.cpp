@@ -90,12 +90,15 @@ result<private_attributes> complete(const host_tree& tree, const new_object& beg
                                     io::file_status& status, const creation_request& wanted,
                                     std::string_view path) noexcept {
     const bool is_given_away = tree.options.created.may_change_owner();
+    const io::file_status created = status;
     result<void> done;
     if (not is_given_away) done = begun.complete(made, status);
     result<private_attributes> own = private_attributes{};
     if (done) own = apply_create_metadata(tree, made, status, wanted, path);
     if (done and own and is_given_away) done = begun.complete(made, status);
     if (own and done) return own;
+    // Another program may have put its directory in the place of the new one.
+    if (not begun.may_be(made, created)) return failure(own ? done.error() : own.error());
     // In a directory with the sticky bit, the user may not.
     const account_identity::pause as_process;
     (void)io::unlink(made);
@@ -254,7 +257,7 @@ result<found_node> host_volume::find_with_status(std::string_view path, follow_l
     if (not found) return failure(tree_->as_crossing(found.error()));
     const auto status = io::status_of(found->open, node_fields);
     if (not status) return failure(status.error());
-    if (tree_->is_excluded(found->open, *status)) return failure(error::with_path(ENOENT, "find", path));
+    if (tree_->is_excluded(found->open, *status)) return failure(tree_->error_of_excluded(path));
     std::string storage;
     const std::string_view name = host_name(path, storage);
     if (found->is_as_spelled and status->type == io::file_type::regular) {

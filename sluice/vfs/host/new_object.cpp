@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <string_view>
 #include <system_error>
@@ -14,6 +15,7 @@
 #include "sluice/base/endian.hpp"
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/file/file_handle.hpp"
+#include "sluice/io/path/directory_handle.hpp"
 #include "sluice/io/path/path_resolution.hpp"
 #include "sluice/io/path/xattr.hpp"
 #include "sluice/vfs/account_identity.hpp"
@@ -62,6 +64,18 @@ result<std::vector<std::byte>> default_acl_of(const io::handle& directory) {
         const bool has_grown = bytes.error().code() == ERANGE and attempts != limits::attribute_reads_max;
         if (not has_grown) return failure(bytes.error());
     }
+}
+
+// A process that may not read it knows its subdirectories only.
+bool is_empty_directory(const io::handle& opened, const io::file_status& status) noexcept {
+    const int descriptor = ::openat(opened.descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (descriptor < 0) return errno == EACCES and status.links <= 2;
+    const io::directory_handle itself(
+        {.descriptor = descriptor, .kind = io::handle_kind::directory, .readable = true});
+    std::array<io::directory_entry, 1> entries;
+    std::array<char, io::limits::enumerate_storage_bytes_min> storage;
+    const auto batch = itself.enumerate({.entries = entries, .storage = storage});
+    return batch and batch->entries.empty();
 }
 
 }  // namespace
@@ -152,11 +166,20 @@ result<unsigned> new_object::final_bits(const io::file_status& status) const noe
     return (bits_ & rights_mask & ~*mask) | inherited;
 }
 
+bool new_object::may_be(const io::handle& opened, const io::file_status& status) const noexcept {
+    if (kind_ != node_kind::directory) return true;
+    const auto creator = static_cast<std::uint32_t>(::setfsuid(static_cast<uid_t>(-1)));
+    const unsigned beyond = status.permission_bits & ~(initial_bits() | unsigned{S_ISGID});
+    if (status.user_id != creator or beyond != 0) return false;
+    const account_identity::pause as_process;
+    return is_empty_directory(opened, status);
+}
+
 result<void> new_object::complete(const io::handle& made, io::file_status& status) const noexcept {
     // The object that the kernel has created may be exact already.
     const bool is_usual = not is_exact_ and not rules_.may_change_owner();
     if (is_usual) return {};
-    const std::uint32_t creator = static_cast<std::uint32_t>(::setfsuid(static_cast<uid_t>(-1)));
+    const bool is_it = may_be(made, status);  // as the creator
     const account_identity::pause as_process;
     const auto owner = final_owner(status);
     if (not owner) return failure(owner.error());
@@ -165,20 +188,20 @@ result<void> new_object::complete(const io::handle& made, io::file_status& statu
     const io::descriptor_path itself(made.descriptor());
     const bool changes_owner = owner->user != status.user_id or owner->group != status.group_id;
     if (not changes_owner and status.permission_bits == *bits) return {};
-    if (changes_owner) {
-        // A directory is opened by its name after it was created.
-        if (status.user_id != creator) return failure({EACCES, "change the owner", made.descriptor()});
-        if (::fchownat(made.descriptor(), "", owner->user, owner->group, AT_EMPTY_PATH) != 0)
-            return failure(error::last("change the owner", made.descriptor()));
-    }
+    if (not is_it) return failure({EACCES, "set the owner and mode", made.descriptor()});
+    if (changes_owner and ::fchownat(made.descriptor(), "", owner->user, owner->group, AT_EMPTY_PATH) != 0)
+        return failure(error::last("change the owner", made.descriptor()));
     // Afterwards, because the kernel clears bits of the mode when the owner changes.
     if (::chmod(itself.c_str(), static_cast<mode_t>(*bits)) != 0)
         return failure(error::last("change the mode", made.descriptor()));
     const auto after = io::status_of(made, node_fields);
     if (not after) return failure(after.error());
     status = *after;
-    const bool is_done =
-        after->user_id == owner->user and after->group_id == owner->group and after->permission_bits == *bits;
+    // The kernel takes an inherited set-group-ID bit from a process that is not in the group.
+    const bool needs_group_bit = is_exact_ and (bits_ & unsigned{S_ISGID}) != 0;
+    const unsigned compared = needs_group_bit ? all_mode_bits : all_mode_bits & ~unsigned{S_ISGID};
+    const bool is_done = after->user_id == owner->user and after->group_id == owner->group and
+                         ((after->permission_bits ^ *bits) & compared) == 0;
     if (not is_done) return failure({EPERM, "set the owner and mode of a new file", made.descriptor()});
     return {};
 }

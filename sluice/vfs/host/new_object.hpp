@@ -40,10 +40,17 @@ public:
     /// Returns the bits to create it with. The umask, or a default ACL, reduces them further.
     [[nodiscard]] unsigned initial_bits() const noexcept;
 
+    /// Returns whether an open directory can be the new one: it is opened by its name, and another
+    /// program may have put another one in its place. It is empty, belongs to the creator, and has
+    /// no more rights than the new one. A program that can put such a directory there can also
+    /// remove it. Returns true for files, which are opened when they are created. `status` is that
+    /// of the open. Blocks: for the file system.
+    [[nodiscard]] bool may_be(const io::handle& opened, const io::file_status& status) const noexcept;
+
     /// Gives the new object its owner and mode, with the rights of the process, and updates its
     /// status. Errors: EPERM if the process may not, or if the file system ignores the change;
-    /// EACCES if another program has replaced the directory; those of chown(2) and chmod(2). The
-    /// caller then removes the object. Blocks: for the file system.
+    /// EACCES unless may_be(); those of chown(2) and chmod(2). The caller then removes the object
+    /// if may_be(). Blocks: for the file system.
     [[nodiscard]] result<void> complete(const io::handle& made, io::file_status& status) const noexcept;
 
 private:

@@ -9,6 +9,7 @@
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
+#include "sluice/vfs/host/host_tree.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/impersonated_volume.hpp"
 #include "sluice/vfs/node_attached.hpp"
@@ -150,6 +151,80 @@ TEST_F(new_object_test, an_owner_that_cannot_be_set_leaves_no_file) {
     EXPECT_EQ(make("f"), EPERM);
     EXPECT_EQ(make("d", node_kind::directory), EPERM);
     EXPECT_TRUE(fs::is_empty(path_of("")));
+}
+
+TEST_F(new_object_test, a_link_stays_if_its_file_cannot_get_its_owner) {
+    if (::geteuid() == 0) GTEST_SKIP() << "root may give files away";
+    fs::create_symlink("target", path_of("link"));
+    open({.owner = 0});
+    const auto link = opened_->find("link", follow_links::no);
+    ASSERT_TRUE(link);
+    EXPECT_EQ((*link)->attached()->become_link("").error().code(), EPERM);
+    EXPECT_EQ(fs::read_symlink(path_of("link")), "target");
+    EXPECT_EQ(std::distance(fs::directory_iterator(path_of("")), {}), 1);
+}
+
+TEST_F(new_object_test, a_link_becomes_a_file_with_the_mode_of_the_rules) {
+    fs::create_symlink("target", path_of("link"));
+    open({.file_bits = 0640});
+    const auto link = opened_->find("link", follow_links::no);
+    ASSERT_TRUE(link);
+    ASSERT_TRUE((*link)->attached()->become_link(""));
+    EXPECT_TRUE(S_ISREG(status_of("link").st_mode));
+    EXPECT_EQ(mode_of("link"), 0640U);
+    EXPECT_EQ(std::distance(fs::directory_iterator(path_of("")), {}), 1);
+}
+
+// Between mkdir(2) and open(2), another program can put another directory in the place of the new
+// one.
+class replaced_directory : public new_object_test {
+protected:
+    // Returns the error of completing the directory `d`, as if it were new, with the mode 0777.
+    [[nodiscard]] int complete(bool& may_be) const {
+        const io::path_handle base;
+        const auto parent = io::path_handle::open(base, path_of(""));
+        const auto made = io::path_handle::open(base, path_of("d"));
+        auto status = io::status_of(*made, node_fields);
+        const creation_rules rules{.directory_bits = 0777};
+        const new_object begun(rules, *parent, {.kind = node_kind::directory, .asked_bits = {}});
+        may_be = begun.may_be(*made, *status);
+        const auto done = begun.complete(*made, *status);
+        return done ? 0 : done.error().code();
+    }
+};
+
+TEST_F(replaced_directory, keeps_its_mode_if_it_is_not_empty) {
+    bool may_be = false;
+    fs::create_directory(path_of("d"));
+    ASSERT_EQ(::chmod(path_of("d").c_str(), 0700), 0);
+    EXPECT_EQ(complete(may_be), 0) << "as a new one";
+    EXPECT_TRUE(may_be);
+    EXPECT_EQ(mode_of("d"), 0777U);
+    ASSERT_EQ(::chmod(path_of("d").c_str(), 0700), 0);
+    fs::create_symlink("x", path_of("d/f"));
+    EXPECT_EQ(complete(may_be), EACCES);
+    EXPECT_FALSE(may_be);
+    EXPECT_EQ(mode_of("d"), 0700U);
+}
+
+TEST_F(replaced_directory, keeps_its_mode_if_it_has_more_rights_than_the_new_one) {
+    bool may_be = true;
+    fs::create_directory(path_of("d"));
+    ASSERT_EQ(::chmod(path_of("d").c_str(), 01777), 0);
+    EXPECT_EQ(complete(may_be), EACCES);
+    EXPECT_FALSE(may_be);
+    EXPECT_EQ(mode_of("d"), 01777U);
+}
+
+TEST_F(replaced_directory, keeps_its_mode_if_another_user_owns_it) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root may give files away";
+    bool may_be = true;
+    fs::create_directory(path_of("d"));
+    ASSERT_EQ(::chmod(path_of("d").c_str(), 0700), 0);
+    ASSERT_EQ(::chown(path_of("d").c_str(), 12345, 12345), 0);
+    EXPECT_EQ(complete(may_be), EACCES);
+    EXPECT_FALSE(may_be);
+    EXPECT_EQ(mode_of("d"), 0700U);
 }
 
 class new_object_as_root : public new_object_test {

@@ -65,12 +65,13 @@ TEST_F(rejected_names_test, rejected_names_are_not_found_and_not_listed) {
     EXPECT_THAT(names(), ElementsAre("a.txt"));
     for (const char* const path :
          {"a.exe", "A.EXE", "private", "PRIVATE", "private/inner", "private/inner/f"}) {
-        EXPECT_EQ(code(find(path)), ENOENT) << path;
+        const int expected = std::string_view(path).contains('/') ? ENOTDIR : ENOENT;
+        EXPECT_EQ(code(find(path)), expected) << path;
         EXPECT_EQ(code(opened_->find_with_status(path, follow_links::no, {.read = true, .write = false},
                                                  name_match::any_case)),
-                  ENOENT)
+                  expected)
             << path;
-        EXPECT_EQ(code(opened_->find_directory(path)), ENOENT) << path;
+        EXPECT_EQ(code(opened_->find_directory(path)), expected) << path;
     }
     // The second lookup of a known file takes another way.
     for (int i = 0; i < 2; ++i)
@@ -108,6 +109,35 @@ TEST_F(rejected_names_test, links_and_short_names_do_not_lead_to_rejected_names)
     EXPECT_EQ(code(find("APROGR~1.EXE")), ENOENT);
     EXPECT_EQ(code(opened_->create("APROGR~1.EXE", {})), EACCES);
     EXPECT_EQ(code(opened_->find("link", follow_links::no)), 0) << "the link itself has another name";
+}
+
+TEST_F(rejected_names_test, links_do_not_lead_to_a_rejected_name_that_looks_like_the_kernels_remark) {
+    put("secret (deleted)");
+    put("plain (deleted)");
+    fs::create_symlink("secret (deleted)", path_of("link"));
+    fs::create_symlink("plain (deleted)", path_of("other"));
+    open({.rejected_names = parsed({"secret*"})});
+    EXPECT_EQ(code(find("link")), ENOENT);
+    EXPECT_EQ(code(find("other")), 0);
+    EXPECT_EQ(code(find("plain (deleted)")), 0);
+}
+
+// Linux reports no path of more than 4095 bytes.
+TEST_F(rejected_names_test, links_do_not_lead_to_a_rejected_name_that_is_too_deep_for_a_path) {
+    const std::string name(250, 'n');
+    std::string half = name;
+    for (int i = 0; i != 9; ++i)
+        half += "/" + name;
+    fs::create_directories(path_of(half));
+    fs::create_directories(path_of("second/" + half + "/private"));
+    put("second/" + half + "/private/f");
+    fs::create_symlink(half, path_of("way"));
+    fs::create_symlink("second/" + half + "/private/f", path_of(half + "/link"));
+    fs::rename(path_of("second"), path_of("way/second"));
+    open({.rejected_names = parsed({"private"})});
+    EXPECT_EQ(code(find("way")), 0);
+    EXPECT_EQ(code(find("way/link")), ENOENT);
+    fs::rename(path_of("way/second"), path_of("second"));  // for its removal
 }
 
 TEST_F(rejected_names_test, a_directory_with_rejected_names_moves_and_is_not_empty) {

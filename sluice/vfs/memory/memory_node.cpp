@@ -172,6 +172,7 @@ private:
     }
     // Returns ENOENT for a removed stream, EBADF without access.
     [[nodiscard]] result<void> may_use(bool is_granted) const noexcept;
+    [[nodiscard]] result<void> may_write() const noexcept;
     [[nodiscard]] result<void> may_move() const noexcept;
     [[nodiscard]] bool fits(std::uint64_t end) const noexcept;
     [[nodiscard]] result<void> write_at(std::span<const std::byte> from, std::uint64_t offset);
@@ -216,6 +217,11 @@ result<void> memory_node::may_use(bool is_granted) const noexcept {
     if (not is_granted) return failure({EBADF, "use data"});
     if (stream_ != nullptr and stream_->is_removed) return failure({ENOENT, "use stream"});
     return {};
+}
+
+result<void> memory_node::may_write() const noexcept {
+    if (tree_.is_stopped()) return failure({EIO, "write"});
+    return may_use(granted_.write);
 }
 
 result<void> memory_node::may_move() const noexcept {
@@ -289,7 +295,7 @@ bool memory_node::fits(std::uint64_t end) const noexcept {
 }
 
 result<void> memory_node::write_at(std::span<const std::byte> from, std::uint64_t offset) {
-    if (const auto may = may_use(granted_.write); not may) return may;
+    if (const auto may = may_write(); not may) return may;
     if (from.empty()) return {};
     if (offset > INT64_MAX - from.size()) return failure({EFBIG, "write"});
     if (not fits(offset + from.size()) or not content().write(from, offset))
@@ -319,7 +325,7 @@ io::task<result<void>> memory_node::co_flush(io::call_cancellation* by) noexcept
 
 result<void> memory_node::truncate(std::uint64_t size_bytes) noexcept {
     const std::scoped_lock guard(tree_.mutex);
-    if (const auto may = may_use(granted_.write); not may) return may;
+    if (const auto may = may_write(); not may) return may;
     if (not fits(size_bytes)) return failure({stream_ != nullptr ? ENOSPC : EFBIG, "truncate"});
     content().truncate(size_bytes);
     has_changed(true);
@@ -328,7 +334,7 @@ result<void> memory_node::truncate(std::uint64_t size_bytes) noexcept {
 
 result<void> memory_node::allocate(std::uint64_t size_bytes) noexcept {
     const std::scoped_lock guard(tree_.mutex);
-    if (const auto may = may_use(granted_.write); not may) return may;
+    if (const auto may = may_write(); not may) return may;
     const std::uint64_t held = content().allocated_bytes();
     const std::uint64_t left = tree_.room.pages_left * memory_content::page_bytes;
     if (size_bytes > held and size_bytes - held > left) return failure({ENOSPC, "allocate"});
@@ -337,7 +343,7 @@ result<void> memory_node::allocate(std::uint64_t size_bytes) noexcept {
 
 result<void> memory_node::zero(std::uint64_t offset, std::uint64_t length, bool frees_blocks) noexcept {
     const std::scoped_lock guard(tree_.mutex);
-    if (const auto may = may_use(granted_.write); not may) return may;
+    if (const auto may = may_write(); not may) return may;
     content().zero(offset, length, frees_blocks);
     has_changed(true);
     return {};

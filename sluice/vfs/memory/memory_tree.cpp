@@ -87,6 +87,7 @@ memory_tree::memory_tree(volume& owned_by, io::io_multiplexer& with, const clock
 
 result<void> memory_tree::may_change() const noexcept {
     if (options.read_only) return failure({EROFS, "change volume"});
+    if (is_stopped()) return failure({EIO, "change volume"});
     return {};
 }
 
@@ -179,6 +180,10 @@ void memory_tree::touch(memory_file& file, bool is_modified) noexcept {
 
 bool memory_tree::draws(std::uint32_t chance) noexcept {
     return chance != 0 and random->below(1000) < chance;
+}
+
+bool memory_tree::is_stopped() const noexcept {
+    return options.faults.is_stopped != nullptr and options.faults.is_stopped();
 }
 
 }  // namespace sluice::vfs

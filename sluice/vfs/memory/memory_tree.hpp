@@ -47,6 +47,7 @@ public:
     void record(change_kind what, const memory_entry& entry);
     void touch(memory_file& file, bool is_modified) noexcept;
     [[nodiscard]] bool draws(std::uint32_t chance) noexcept;
+    [[nodiscard]] bool is_stopped() const noexcept;
 
     volume& owner;
     std::vector<io::io_multiplexer*> loops;  // on which nodes are used; never empty

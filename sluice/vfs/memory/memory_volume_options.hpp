@@ -10,12 +10,13 @@ namespace sluice::vfs {
 /// Probabilities are in thousandths.
 struct memory_faults {
     std::uint64_t seed = 1;
-    std::uint32_t read_fails = 0;           // EIO
-    std::uint32_t write_fails = 0;          // EIO
-    std::uint32_t create_fails = 0;         // ENOSPC
-    std::uint32_t status_fails = 0;         // EIO
-    std::chrono::nanoseconds delay_max{0};  // largest delay before a transfer or a flush
-    bool transfers_at_once = false;         // of files, as on hosts: other calls run in between
+    std::uint32_t read_fails = 0;             // EIO
+    std::uint32_t write_fails = 0;            // EIO
+    std::uint32_t create_fails = 0;           // ENOSPC
+    std::uint32_t status_fails = 0;           // EIO
+    std::chrono::nanoseconds delay_max{0};    // largest delay before a transfer or a flush
+    bool transfers_at_once = false;           // of files, as on hosts: other calls run in between
+    bool (*is_stopped)() noexcept = nullptr;  // while it returns true, every change fails: EIO
 };
 
 struct memory_volume_options {

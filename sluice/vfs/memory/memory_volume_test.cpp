@@ -5,6 +5,7 @@
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/vfs/node_data.hpp"
+#include "sluice/vfs/node_names.hpp"
 
 // The properties of the volume in memory that other volumes do not have.
 
@@ -108,6 +109,21 @@ TEST_F(memory_volume_test, a_file_may_be_longer_than_memory) {
     EXPECT_EQ(file->status().value().size_bytes, 1ULL << 50);
     EXPECT_LE(file->status().value().allocated_bytes, 4096U);
     EXPECT_EQ(code(write(*file, "x", INT64_MAX)), EFBIG);
+}
+
+TEST(memory_volume, a_stopped_volume_can_be_read_but_not_changed) {
+    static bool is_stopped = false;
+    const auto multiplexer = io::make_simulated_multiplexer({}).value();
+    memory_volume on(*multiplexer, multiplexer->clock_of_simulation(),
+                     {.faults = {.is_stopped = []() noexcept { return is_stopped; }}});
+    const auto file = on.create("f", {}).value();
+    is_stopped = true;
+    EXPECT_EQ(code(on.create("g", {})), EIO);
+    EXPECT_EQ(code(file->change({.is_sparse = true})), EIO);
+    EXPECT_EQ(code(file->names()->rename("g", when_taken::refuse)), EIO);
+    EXPECT_EQ(code(on.find("f", follow_links::no)), 0);
+    is_stopped = false;
+    EXPECT_EQ(code(on.create("g", {})), 0);
 }
 
 TEST(memory_volume, a_read_only_volume_rejects_all_changes) {

@@ -39,6 +39,7 @@ protected:
         rules.bounds.sessions_in_progress = bound;
         rules.bounds.buffer_bytes = std::size_t{7} << 19;  // 3.5 MiB
         rules.allows_guests = true;
+        rules.shares.front().guests = smb::server::guest_access::write;
     }
     [[nodiscard]] static io::socket_address address(const std::string& text) {
         return io::socket_address::ip(text, 1).value();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/task/sync_wait.hpp"
+#include "sluice/io/task/task_group.hpp"
 #include "sluice/vfs/memory/memory_volume.hpp"
 #include "tests/smb_simulation/world/world.hpp"
 
@@ -52,7 +54,7 @@ public:
           }) {}
     /// A server of the shares that `make` returns.
     server_on_loops(std::size_t count, const std::function<shares(io::io_multiplexer&, clock_source&)>& make)
-        : ended_(*first_) {
+        : ended_(*first_), announcements_(*first_) {
         std::vector<io::io_multiplexer*> others;
         for (std::size_t i = 1; i != count; ++i) {
             others_.push_back(std::make_unique<running_loop>());
@@ -106,6 +108,15 @@ public:
         is_held->acquire();
     }
 
+    /// Announces the stop of the server, from the thread of a client. Returns whether that has
+    /// ended within ten seconds.
+    [[nodiscard]] bool announce_stop() {
+        const auto is_announced = std::make_shared<std::binary_semaphore>(0);
+        EXPECT_TRUE(
+            first_->post([this, is_announced]() noexcept { announcements_.spawn(announce(is_announced)); }));
+        return is_announced->try_acquire_for(std::chrono::seconds(10));
+    }
+
     /// Serves until all `clients`, each on its own thread, have returned; then stops.
     void serve(std::vector<std::function<void()>> clients) {
         std::atomic<std::size_t> left = clients.size();
@@ -129,8 +140,14 @@ public:
     }
 
 private:
+    io::task<void> announce(std::shared_ptr<std::binary_semaphore> is_announced) {
+        io::task<void> announcing = server_->announce_stop();
+        co_await std::move(announcing);
+        is_announced->release();
+    }
     io::task<void> until_ended() {
         (void)co_await ended_.wait();
+        co_await announcements_.join();
         server_->stop();
         io::task<void> ending = server_->done();
         co_await std::move(ending);
@@ -146,6 +163,7 @@ private:
     std::unique_ptr<io::io_multiplexer> first_ = io::best_available().value();
     std::vector<std::unique_ptr<running_loop>> others_;
     smb::server::one_shot_event<bool> ended_;
+    io::task_group announcements_;
     system_clock_source clock_;
     system_random secrets_;
     smb::server::user_database users_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/smb/auth/limits.hpp"
@@ -10,6 +11,8 @@ namespace sluice::smb::auth {
 
 used_message_ids::claim_result used_message_ids::claim(std::uint64_t first, std::uint64_t count) noexcept {
     ENSURE(count != 0);
+    if (first == unsolicited_id and count == 1 and allowed_.end == unsolicited_id)
+        return std::exchange(has_used_unsolicited_, true) ? claim_result::used : claim_result::fresh;
     if (first < allowed_.first or first >= allowed_.end or count > allowed_.end - first)
         return claim_result::unknown;
     if (first < next_) return claim_in_gap({.first = first, .end = first + count});

@@ -35,6 +35,11 @@ public:
                                                .end = std::numeric_limits<std::uint64_t>::max()}) noexcept
         : allowed_(allowed), next_(allowed.first) {}
 
+    /// The id of messages that are not replies ([MS-SMB2] 2.2.1). It is allowed once, if the
+    /// allowed range has no other end: a notification that a session is closed is the last message
+    /// of its key.
+    static constexpr std::uint64_t unsolicited_id = std::numeric_limits<std::uint64_t>::max();
+
     /// Uses `count` ids from `first` on, all or none.
     [[nodiscard]] claim_result claim(std::uint64_t first, std::uint64_t count) noexcept;
 
@@ -45,6 +50,7 @@ private:
     void limit_gaps() noexcept;
 
     range allowed_;
+    bool has_used_unsolicited_ = false;
     std::uint64_t next_;         // above all claimed ids
     std::uint64_t dropped_ = 0;  // gaps below it may have been dropped
     std::vector<range> gaps_;

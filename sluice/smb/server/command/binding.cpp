@@ -1,5 +1,7 @@
 #include "sluice/smb/server/command/binding.hpp"
 
+#include <algorithm>
+
 #include "sluice/smb/auth/limits.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/request_signature.hpp"
@@ -89,6 +91,17 @@ constexpr std::size_t binding_bytes_max = auth::limits::token_bytes_max + (std::
     return r.knows_session_key ? nt_status::success : nt_status::access_denied;
 }
 
+// Returns whether a share that the session uses denies the address of its new channel. A reload may
+// have withdrawn the share of a tree, and then the one that replaces it has the present rules.
+[[nodiscard]] bool is_denied_by_tree(server_context& host, const session& of, const channel& fresh) {
+    const auto trees = of.trees();
+    return std::ranges::any_of(trees, [&](const std::shared_ptr<tree>& each) {
+        const share_configuration& known = each->target->configuration();
+        const auto now = each->target->is_withdrawn() ? host.find_share(known.name) : nullptr;
+        return not(now != nullptr ? now->configuration() : known).hosts.permit(fresh.from);
+    });
+}
+
 }  // namespace
 
 auth::session_key_material key_material(const negotiated& agreed, const auth::session_key& key,
@@ -160,6 +173,8 @@ nt_status bind(request& r, const auth::step_done& who) {
     fresh.signer = std::make_shared<auth::signer>(*std::move(signer));
     if (not r.sign_reply_with(fresh.signer)) return nt_status::insufficient_resources;
     if (not r.session->establish(fresh)) return nt_status::user_session_deleted;
+    // Afterwards: a tree that another loop connects now checks all established channels.
+    if (is_denied_by_tree(r.host(), *r.session, fresh)) return nt_status::request_not_accepted;
     r.host().log().write(event_severity::info, "channel added to session",
                          {{"user", user.name}, {"peer", r.connection().peer_text()}});
     return nt_status::success;

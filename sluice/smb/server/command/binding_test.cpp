@@ -62,6 +62,33 @@ TEST_F(bindings, are_bound_once) {
     EXPECT_EQ(first_->bind_to(*first_, "u", "p"), nt_status::request_not_accepted);
 }
 
+TEST_F(bindings, are_refused_from_an_address_that_a_share_of_the_session_denies) {
+    server::share_configuration rules = where_.server->context().find_share("files")->configuration();
+    rules.hosts.denied = {server::ip_network::parse("10.0.0.9").value()};
+    std::vector<server::share_configuration> shares{rules};
+    where_.server->replace_shares(std::move(shares));
+    ASSERT_EQ(first_->connect_tree("files"), nt_status::success);
+    compliant_client denied(where_, io::socket_address::ip("10.0.0.9", 1).value());
+    EXPECT_EQ(denied.bind_to(*first_, "u", "p"), nt_status::request_not_accepted);
+    const auto file = first_->create("f").file;
+    EXPECT_EQ(close(denied, file), nt_status::user_session_deleted) << "it has no channel of the session";
+    compliant_client second(where_, io::socket_address::ip("10.0.0.8", 1).value());
+    EXPECT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
+    EXPECT_EQ(close(second, file), nt_status::success);
+}
+
+TEST_F(bindings, are_refused_from_an_address_that_a_reload_denies_for_a_share_in_use) {
+    server::share_configuration rules = where_.server->context().find_share("files")->configuration();
+    ASSERT_EQ(first_->connect_tree("files"), nt_status::success);
+    rules.hosts.denied = {server::ip_network::parse("10.0.0.9").value()};
+    std::vector<server::share_configuration> shares{rules};
+    where_.server->replace_shares(std::move(shares));
+    compliant_client denied(where_, io::socket_address::ip("10.0.0.9", 1).value());
+    EXPECT_EQ(denied.bind_to(*first_, "u", "p"), nt_status::request_not_accepted);
+    compliant_client second(where_, io::socket_address::ip("10.0.0.8", 1).value());
+    EXPECT_EQ(second.bind_to(*first_, "u", "p"), nt_status::success);
+}
+
 TEST_F(bindings, need_the_signature_of_the_session_key) {
     const std::string first = "no token";
     compliant_client second(where_);

@@ -326,7 +326,11 @@ io::task<nt_status> serve_create(request& r) {
     const nt_status status = co_await std::move(running);
     if (status != nt_status::success) {
         io::task<nt_status> explaining = operation.status_for_client(status);
-        co_return co_await std::move(explaining);
+        const nt_status explained = co_await std::move(explaining);
+        const bool would_create = args->disposition == wire::create_disposition::open_if;
+        if (r.past != nullptr and would_create and explained == nt_status::object_name_not_found)
+            co_return nt_status::media_write_protected;
+        co_return explained;
     }
     const nt_status replied = reply_to_new(r, *args, operation);
     if (replied != nt_status::success) co_return replied;

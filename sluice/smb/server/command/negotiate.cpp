@@ -61,6 +61,7 @@ struct reply_contexts {
     if (chosen >= dialect::smb_3_0 and can_lease) ours |= args.capabilities & capabilities::directory_leasing;
     if (chosen >= dialect::smb_3_0 and host.has_persistent_opens())
         ours |= args.capabilities & capabilities::persistent_handles;
+    if (chosen >= dialect::smb_3_1_1) ours |= args.capabilities & capabilities::notifications;
     return ours;
 }
 

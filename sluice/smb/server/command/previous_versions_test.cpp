@@ -241,16 +241,22 @@ TEST_F(previous_versions, a_create_that_would_change_something_is_refused) {
     auto opens = how_at(monday, wire::file_all_access);
     opens.disposition = create_disposition::open_if;
     EXPECT_EQ(status_of_open("d\\f", opens), nt_status::success);
-    EXPECT_EQ(status_of_open("d\\new", opens), nt_status::object_name_not_found);
-    EXPECT_EQ(status_of_open("d\\f:stream", opens), nt_status::object_name_not_found);
+    EXPECT_EQ(status_of_open("d\\new", opens), nt_status::media_write_protected);
+    EXPECT_EQ(status_of_open("d\\f:stream", opens), nt_status::media_write_protected);
+    EXPECT_EQ(status_of_open("missing\\new", opens), nt_status::object_path_not_found);
     EXPECT_FALSE(snapshots_of_test->volumes[monday]->find("d/new", vfs::follow_links::yes));
 }
 
-TEST_F(previous_versions, a_rename_to_a_token_is_refused) {
+TEST_F(previous_versions, a_rename_into_or_out_of_a_snapshot_is_one_to_another_device) {
     const auto file = open_for(wire::file_all_access, "d\\f");
-    EXPECT_EQ(set_information(file, wire::file_information_class::rename,
-                              wire::rename_information{.target = std::string(monday_token) + "\\g"}),
-              nt_status::media_write_protected);
+    const auto rename = [&](const wire::file_id& of, const std::string& target) {
+        return set_information(of, wire::file_information_class::rename,
+                               wire::rename_information{.target = target});
+    };
+    const std::string there = std::string(monday_token) + "\\g";
+    EXPECT_EQ(rename(file, there), nt_status::not_same_device);
+    EXPECT_EQ(rename(past(wire::file_all_access), "g"), nt_status::not_same_device);
+    EXPECT_EQ(rename(past(wire::file_all_access), there), nt_status::not_same_device);
 }
 
 TEST_F(previous_versions, share_modes_of_the_past_and_of_now_are_apart) {

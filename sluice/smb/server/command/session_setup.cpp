@@ -203,6 +203,8 @@ constexpr std::size_t reply_fixed_bytes = 16;
     if (refused == nt_status::insufficient_resources) return "session or memory limit reached";
     if (refused == nt_status::user_session_deleted)
         return "the client has a session of this user with another dialect";
+    if (refused == nt_status::request_not_accepted)
+        return "a share that the session uses denies the address of the client";
     if (is_anonymous) return "anonymous logons are not allowed";
     if (is_binding or refused == nt_status::logon_failure)
         return "neither guests nor another user in this session are allowed";

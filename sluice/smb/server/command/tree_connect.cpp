@@ -1,13 +1,10 @@
 #include "sluice/smb/wire/message/tree_connect.hpp"
 
-#include <algorithm>
-
-#include "sluice/base/case_fold.hpp"
 #include "sluice/smb/server/command/command.hpp"
-#include "sluice/smb/server/command/share_access.hpp"
-#include "sluice/smb/server/metadata/user_sids.hpp"
+#include "sluice/smb/server/metadata/share_access.hpp"
 #include "sluice/smb/server/net/connection.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
+#include "sluice/smb/server/operation/session_life.hpp"
 #include "sluice/smb/wire/utf16.hpp"
 
 namespace sluice::smb::server {
@@ -32,10 +29,6 @@ namespace {
            not r.is_reply_signed() and r.encrypted_by == nullptr;
 }
 
-[[nodiscard]] bool is_named(const std::vector<std::string>& names, std::string_view name) {
-    return std::ranges::any_of(names, [&](std::string_view each) { return equal_ignoring_case(each, name); });
-}
-
 [[nodiscard]] nt_status may_connect(const request& r, const share& wanted) {
     const session& by = *r.session;
     const share_refusal refused = refusal_of(r.host().configuration(), by, wanted);
@@ -45,6 +38,13 @@ namespace {
                               {"share", wanted.configuration().name},
                               {"rule", "the share allows only the users in its list"},
                               {"hint", "add the user to the share's list, or remove the list"}});
+    if (refused == share_refusal::denied_host)
+        r.host().log().write(event_severity::warning, "share access denied",
+                             {{"user", by.user.name},
+                              {"peer", r.connection().peer_text()},
+                              {"share", wanted.configuration().name},
+                              {"rule", "the share denies an address of the client"},
+                              {"hint", "change allowed-host or denied-host of the share"}});
     return refused == share_refusal::none ? nt_status::success : nt_status::access_denied;
 }
 
@@ -69,17 +69,6 @@ namespace {
     return nt_status::success;
 }
 
-[[nodiscard]] bool may_only_read(const share& wanted, const user_identity& user) {
-    const share_configuration& rules = wanted.configuration();
-    if (not is_known(user) and is_named(rules.read_only_users, "guest")) return true;
-    return not user.is_anonymous and is_named(rules.read_only_users, user.name);
-}
-
-[[nodiscard]] wire::access_mask access_max_of(const share& wanted, const user_identity& user) {
-    const bool only_reads = not wanted.is_pipes() and may_only_read(wanted, user);
-    return wanted.access_max() & (only_reads ? share::read_only_access : wire::file_all_access);
-}
-
 [[nodiscard]] wire::share_flags flags_of(const share_configuration& rules) noexcept {
     wire::share_flags flags = wire::share_flags::manual_caching;
     if (not rules.referral.empty()) flags |= wire::share_flags::dfs | wire::share_flags::dfs_root;
@@ -88,10 +77,15 @@ namespace {
     return flags;
 }
 
-// Audit lists are files' metadata, and so not of read-only shares.
-[[nodiscard]] bool may_audit(const tree& fresh, const user_identity& user) noexcept {
-    return wire::has(fresh.access_max, wire::access_mask::write_dac) and is_known(user) and
-           is_named(fresh.target->configuration().auditors, user.name);
+// After the session lists the tree: a reload, or a channel from another address, may have come
+// since the rights were checked. Returns whether the tree has ended.
+[[nodiscard]] bool ends_again(const request& r, const tree& fresh) {
+    session& by = *r.session;
+    if (end_tree_beyond_rights(r.host(), by, fresh)) return true;
+    if (not fresh.target->configuration().hosts.are_given()) return false;
+    if (refusal_of(r.host().configuration(), by, *fresh.target) == share_refusal::none) return false;
+    end_tree(r.host(), by, fresh);
+    return true;
 }
 
 }  // namespace
@@ -119,7 +113,7 @@ io::task<nt_status> serve_tree_connect(request& r) {
     fresh->target = wanted;
     fresh->counted = std::move(counted);
     fresh->access_max = access_max_of(*wanted, by.user);
-    fresh->audits = may_audit(*fresh, by.user);
+    fresh->audits = may_audit(*wanted, fresh->access_max, by.user);
     fresh->requires_encryption = wanted->configuration().encryption == protection::required;
     if (const nt_status refused = impersonate(r, *fresh); refused != nt_status::success) {
         r.answer.discard();
@@ -130,6 +124,10 @@ io::task<nt_status> serve_tree_connect(request& r) {
         if (by.state() == session::phase::gone) co_return nt_status::user_session_deleted;
         r.host().rejections.add(limit::trees_per_session, by.admitted.client.name());
         co_return nt_status::insufficient_resources;
+    }
+    if (ends_again(r, *fresh)) {
+        r.answer.discard();
+        co_return nt_status::access_denied;
     }
     wire::share_flags flags = flags_of(wanted->configuration());
     // Lets clients that negotiated it request compression of READs, and compress WRITEs.

@@ -17,6 +17,7 @@ void add_shares(server::server_configuration& rules) {
     rules.shares.push_back(other);
     other.name = "of_others";
     other.users = {"v"};
+    other.guests = server::guest_access::write;
     rules.shares.push_back(other);
     other.name = "read_only_to_u";
     other.is_read_only = false;
@@ -28,6 +29,32 @@ void add_shares(server::server_configuration& rules) {
     rules.shares.push_back(other);
     rules.allows_guests = true;
     other.read_only_users.clear();
+    other.name = "for_writers";
+    other.write_users = {"v", "guest"};
+    rules.shares.push_back(other);
+    other.name = "for_writers_but_one";
+    other.write_users = {"u"};
+    other.read_only_users = {"u"};
+    rules.shares.push_back(other);
+    other.read_only_users.clear();
+    other.name = "for_writer_u";
+    rules.shares.push_back(other);
+    other.write_users.clear();
+    other.name = "of_no_user";
+    other.users = server::user_list(std::vector<std::string>{});
+    rules.shares.push_back(other);
+    other.users.clear();
+    other.name = "without_guests";
+    other.guests = server::guest_access::none;
+    rules.shares.push_back(other);
+    other.name = "read_by_guests";
+    other.guests = server::guest_access::read;
+    rules.shares.push_back(other);
+    other.name = "for_hosts";
+    other.hosts = {.allowed = {server::ip_network::parse("10.0.0.0/8").value()},
+                   .denied = {server::ip_network::parse("10.0.0.9").value()}};
+    rules.shares.push_back(other);
+    other.hosts = {};
     other.name = "encrypted";
     other.users.clear();
     other.encryption = server::protection::required;
@@ -82,6 +109,122 @@ TEST_F(tree_connect_command, limits_the_rights_of_a_user_that_counts_as_a_guest)
     compliant_client guest(where_, 2);
     ASSERT_EQ(guest.log_on("u", "p"), nt_status::success);
     EXPECT_EQ(reply_to(guest, "\\\\server\\read_only_to_guests").maximal_access, only_read);
+}
+
+TEST_F(tree_connect_command, lets_only_the_named_users_write_if_any_are_named) {
+    EXPECT_EQ(reply_to("\\\\server\\for_writers").maximal_access, only_read);
+    EXPECT_EQ(reply_to("\\\\server\\for_writer_u").maximal_access, wire::file_all_access);
+    EXPECT_EQ(reply_to("\\\\server\\for_writers_but_one").maximal_access, only_read) << "read-only wins";
+}
+
+TEST_F(tree_connect_command, lets_guests_only_read_unless_the_share_lets_them_write) {
+    compliant_client anonymous(where_, 2);
+    ASSERT_EQ(anonymous.log_on("", ""), nt_status::success);
+    EXPECT_EQ(reply_to(anonymous, "\\\\server\\files").maximal_access, only_read) << "the default";
+    EXPECT_EQ(reply_to(anonymous, "\\\\server\\read_by_guests").maximal_access, only_read);
+    EXPECT_EQ(reply_to(anonymous, "\\\\server\\for_writers").maximal_access, wire::file_all_access);
+    EXPECT_EQ(reply_to(anonymous, "\\\\server\\for_writer_u").maximal_access, only_read);
+    EXPECT_EQ(connect(anonymous, "\\\\server\\without_guests").status(), nt_status::access_denied);
+    EXPECT_EQ(reply_to("\\\\server\\without_guests").maximal_access, wire::file_all_access);
+}
+
+TEST_F(tree_connect_command, refuses_all_users_if_the_list_of_users_is_empty) {
+    EXPECT_EQ(connect("\\\\server\\of_no_user").status(), nt_status::access_denied);
+}
+
+TEST_F(tree_connect_command, refuses_a_client_whose_address_the_share_denies) {
+    const auto log_on_from = [&](compliant_client& from) {
+        EXPECT_EQ(from.log_on("u", "p"), nt_status::success);
+    };
+    compliant_client allowed(where_, io::socket_address::ip("10.0.0.8", 1).value());
+    log_on_from(allowed);
+    EXPECT_EQ(connect(allowed, "\\\\server\\for_hosts").status(), nt_status::success);
+    for (const char* const address : {"10.0.0.9", "::ffff:10.0.0.9", "11.0.0.1", "2001:db8::1"}) {
+        compliant_client denied(where_, io::socket_address::ip(address, 1).value());
+        log_on_from(denied);
+        EXPECT_EQ(connect(denied, "\\\\server\\for_hosts").status(), nt_status::access_denied) << address;
+        EXPECT_EQ(connect(denied, "\\\\server\\files").status(), nt_status::success) << address;
+    }
+}
+
+// A reload of the shares, as SIGHUP does it.
+class reloaded_shares : public tree_connect_command {
+protected:
+    // Replaces all shares with "files", changed.
+    template <class Change>
+    void reload_files(Change change) {
+        server::share_configuration fresh;
+        for (const auto& one : *server_of_test().context().shares.current())
+            if (one->configuration().name == "files") fresh = one->configuration();
+        change(fresh);
+        std::vector<server::share_configuration> shares{fresh};
+        server_of_test().replace_shares(std::move(shares));
+    }
+    nt_status open_f(access_mask access) {
+        auto how = compliant_client::for_everything();
+        how.desired_access = access;
+        return client().try_create("f", how);
+    }
+};
+
+TEST_F(reloaded_shares, end_the_tree_and_the_opens_of_a_user_who_may_not_connect_any_more) {
+    const wire::file_id file = open_for(wire::file_all_access);
+    reload_files([](server::share_configuration& of) { of.users = {"v"}; });
+    EXPECT_EQ(write(file, "x"), nt_status::network_name_deleted);
+    EXPECT_EQ(client().connect_tree("files"), nt_status::access_denied);
+    EXPECT_EQ(server_of_test().context().opens.size(), 0U);
+}
+
+TEST_F(reloaded_shares, end_the_tree_of_a_user_who_may_only_read_from_now_on) {
+    const wire::file_id file = open_for(wire::file_all_access);
+    reload_files([](server::share_configuration& of) { of.read_only_users = {"u"}; });
+    EXPECT_EQ(write(file, "x"), nt_status::network_name_deleted);
+    ASSERT_EQ(client().connect_tree("files"), nt_status::success);
+    EXPECT_EQ(open_f(wire::file_all_access), nt_status::access_denied);
+}
+
+TEST_F(reloaded_shares, keep_the_tree_of_a_user_who_may_do_as_much_as_before) {
+    const wire::file_id file = open_for(wire::file_all_access);
+    reload_files([](server::share_configuration& of) {
+        of.users = {"u"};
+        of.write_users = {"u"};
+        of.comment = "changed";
+    });
+    EXPECT_EQ(write(file, "x"), nt_status::success);
+}
+
+TEST_F(reloaded_shares, widen_no_rights_of_a_tree_that_is_connected) {
+    reload_files([](server::share_configuration& of) { of.read_only_users = {"u"}; });
+    ASSERT_EQ(client().connect_tree("files"), nt_status::success);
+    reload_files([](server::share_configuration& of) { of.read_only_users.clear(); });
+    EXPECT_EQ(open_f(wire::file_all_access), nt_status::access_denied);
+    ASSERT_EQ(client().connect_tree("files"), nt_status::success);
+    EXPECT_EQ(open_f(wire::file_all_access), nt_status::success);
+}
+
+TEST_F(reloaded_shares, end_the_tree_of_a_client_whose_address_is_denied_from_now_on) {
+    const wire::file_id file = open_for(wire::file_all_access);
+    reload_files([](server::share_configuration& of) {
+        of.hosts.allowed = {server::ip_network::parse("192.0.2.0/24").value()};
+    });
+    EXPECT_EQ(write(file, "x"), nt_status::network_name_deleted);
+    EXPECT_EQ(client().connect_tree("files"), nt_status::access_denied);
+}
+
+TEST_F(reloaded_shares, end_the_tree_of_a_share_with_other_rules_for_files) {
+    const wire::file_id file = open_for(wire::file_all_access);
+    reload_files([](server::share_configuration& of) { of.file_rules = 1; });
+    EXPECT_EQ(write(file, "x"), nt_status::network_name_deleted);
+    ASSERT_EQ(client().connect_tree("files"), nt_status::success);
+    const wire::file_id again = open_for(wire::file_all_access);
+    reload_files([](server::share_configuration& of) { of.comment = "changed"; });
+    EXPECT_EQ(write(again, "x"), nt_status::success);
+}
+
+TEST_F(reloaded_shares, keep_the_tree_of_a_share_that_is_removed) {
+    const wire::file_id file = open_for(wire::file_all_access);
+    server_of_test().replace_shares({});
+    EXPECT_EQ(write(file, "x"), nt_status::success);
 }
 
 TEST_F(tree_connect_command, bounds_the_rights_of_all_opens) {

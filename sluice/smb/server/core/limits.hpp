@@ -179,6 +179,10 @@ inline constexpr std::chrono::milliseconds loop_turn_max{100};
 inline constexpr std::chrono::milliseconds loop_stall_min{1000};
 inline constexpr std::chrono::milliseconds loop_sample_period{25};
 inline constexpr std::chrono::milliseconds loop_samples_apart_max{50};
+/// How long a stop waits until clients that are notified of it have these messages, and how often
+/// it checks.
+inline constexpr std::chrono::milliseconds stop_notice_max{200};
+inline constexpr std::chrono::milliseconds stop_notice_check_period{5};
 /// How often slow turns of one loop are logged; those in between are counted.
 inline constexpr std::chrono::seconds slow_turn_log_period{10};
 

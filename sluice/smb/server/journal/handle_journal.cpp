@@ -7,6 +7,7 @@
 #include "sluice/base/held_mutexes.hpp"
 #include "sluice/smb/server/journal/crc32c.hpp"
 #include "sluice/smb/server/journal/journal_format.hpp"
+#include "sluice/smb/server/journal/journal_version.hpp"
 
 namespace sluice::smb::server {
 
@@ -105,7 +106,26 @@ result<std::shared_ptr<handle_journal>> handle_journal::open(std::unique_ptr<jou
     return made;
 }
 
+std::uint32_t journal_version() noexcept {
+    return format::version;
+}
+
+std::optional<std::uint32_t> later_version_in(bytes_view journal) noexcept {
+    const auto header = journal.take<format::header>();
+    // All versions have the header up to its checksum, so damage is not taken for a version.
+    if (not header or header->magic != format::magic or header->checksum.value() != checksum_of(*header))
+        return std::nullopt;
+    const std::uint32_t found = header->version.value();
+    return found > format::version ? std::optional(found) : std::nullopt;
+}
+
+std::optional<std::uint32_t> later_version_in(const journal_storage& storage) noexcept {
+    return later_version_in(bytes_view(storage.bytes()));
+}
+
 result<void> handle_journal::prepare(const journal_identity& identity) noexcept {
+    if (later_version_in(*storage_))
+        return failure(error::with_path(ENOTSUP, "read a handle journal of a later version", name()));
     origin_ = examine(identity);
     if (origin_ == journal_origin::continued and attempts_in(storage_->bytes()) >= attempts_max) {
         if (const auto copied = storage_->copy_aside(); not copied) copy_error_ = copied.error();

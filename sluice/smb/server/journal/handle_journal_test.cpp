@@ -9,6 +9,7 @@
 #include "sluice/smb/server/journal/journal_format.hpp"
 #include "sluice/smb/server/journal/journal_memory.hpp"
 #include "sluice/smb/server/journal/journal_testing.hpp"
+#include "sluice/smb/server/journal/journal_version.hpp"
 
 namespace sluice::smb::server {
 namespace {
@@ -327,6 +328,26 @@ TEST_F(handle_journal_test, is_emptied_if_its_boot_or_root_is_another_one) {
     fill();
     ++identity_.born;
     EXPECT_EQ(found(), journal_origin::other_root);
+}
+
+TEST_F(handle_journal_test, is_refused_and_left_as_it_is_if_it_has_a_later_version) {
+    const auto journal = open();
+    auto slot = journal->reserve().value();
+    EXPECT_TRUE(slot.store(owned_record(1).record));
+    journal->freeze();
+    auto header = memory_.bytes().take<format::header>().value();
+    header.version = le32(format::version + 1);
+    header.checksum = le32(crc32c(*bytes_of(header).first(offsetof(format::header, checksum))));
+    byte_writer writer(memory_.bytes());
+    writer.put(header);
+    ASSERT_TRUE(writer.finish());
+    const std::vector<std::byte> before(memory_.bytes().begin(), memory_.bytes().end());
+
+    EXPECT_EQ(later_version_in(*memory_.storage()), format::version + 1);
+    const auto refused = handle_journal::open(memory_.storage(), identity_);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error(), std::errc::not_supported);
+    EXPECT_TRUE(std::ranges::equal(memory_.bytes(), before));
 }
 
 TEST_F(handle_journal_test, is_emptied_if_its_header_is_damaged) {

@@ -8,6 +8,7 @@
 #include "sluice/io/file/mapped_file_handle.hpp"
 #include "sluice/io/path/directory_handle.hpp"
 #include "sluice/smb/server/journal/journal_format.hpp"
+#include "sluice/smb/server/journal/journal_version.hpp"
 
 namespace sluice::smb::server {
 
@@ -155,6 +156,19 @@ result<std::unique_ptr<journal_storage>> open_journal_file(const journal_place& 
     auto directory = open_state_directory(place);
     if (not directory) return failure(directory.error());
     return open_in(std::move(*directory), place, journal_name(identity.device, identity.inode), within);
+}
+
+result<std::optional<std::uint32_t>> later_version_in_file(const journal_place& place,
+                                                           const std::string& name) noexcept {
+    const auto directory = open_state_directory(place);
+    if (not directory) return failure(directory.error());
+    auto file = io::file_handle::open(*directory, name, io::mode::read, io::creation::open_existing,
+                                      io::caching::all, io::open_flag::no_follow);
+    if (not file) return failure(file.error());
+    std::array<std::byte, format::header_bytes> start{};
+    const auto read = file->read({start, 0});
+    if (not read) return failure(read.error());
+    return later_version_in(bytes_view(start.data(), read->size()));
 }
 
 std::string journal_name(std::uint64_t device, std::uint64_t inode) {

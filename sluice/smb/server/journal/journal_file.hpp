@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "sluice/base/deadline.hpp"
@@ -26,6 +27,12 @@ struct journal_place {
 [[nodiscard]] result<std::unique_ptr<journal_storage>> open_journal_file(const journal_place& place,
                                                                          const journal_identity& identity,
                                                                          deadline within = {}) noexcept;
+
+/// Returns the version of such a file that a later program has written (see later_version_in), and
+/// leaves the file as it is. Errors: those of open_journal_file for the directory; those of opening
+/// and reading the file. Blocks: for the file system.
+[[nodiscard]] result<std::optional<std::uint32_t>> later_version_in_file(const journal_place& place,
+                                                                         const std::string& name) noexcept;
 
 /// Returns the name of that file in the state directory. Allocates: the name.
 [[nodiscard]] std::string journal_name(std::uint64_t device, std::uint64_t inode);

@@ -7,13 +7,16 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <thread>
 
+#include "sluice/smb/server/journal/crc32c.hpp"
 #include "sluice/smb/server/journal/journal_format.hpp"
 #include "sluice/smb/server/journal/journal_testing.hpp"
+#include "sluice/smb/server/journal/journal_version.hpp"
 
 namespace sluice::smb::server {
 namespace {
@@ -59,6 +62,28 @@ TEST_F(journal_file_test, is_created_for_its_owner_only) {
     EXPECT_EQ(fs::status(base_ / "state").permissions(), fs::perms::owner_all);
     EXPECT_EQ(fs::status(file()).permissions(), fs::perms::owner_read | fs::perms::owner_write);
     EXPECT_EQ(fs::file_size(file()), format::header_bytes);
+}
+
+TEST_F(journal_file_test, is_left_as_it_is_if_a_later_version_has_written_it) {
+    const std::string name = file().filename().string();
+    ASSERT_FALSE(later_version_in_file(place_, name)) << "there is none";
+    const auto read_all = [&] {
+        std::ifstream from(file(), std::ios::binary);
+        return std::string(std::istreambuf_iterator<char>(from), {});
+    };
+    (void)open();
+    EXPECT_EQ(later_version_in_file(place_, name).value(), std::nullopt) << "it has the present version";
+    std::string text = read_all();
+    format::header header{};
+    std::memcpy(&header, text.data(), sizeof header);
+    header.version = le32(format::version + 1);
+    header.checksum = le32(crc32c(*bytes_of(header).first(offsetof(format::header, checksum))));
+    std::memcpy(text.data(), &header, sizeof header);
+    std::ofstream(file(), std::ios::binary) << text;
+    EXPECT_EQ(later_version_in_file(place_, name).value(), format::version + 1);
+    EXPECT_EQ(read_all(), text);
+    fs::resize_file(file(), 10);
+    EXPECT_EQ(later_version_in_file(place_, name).value(), std::nullopt) << "damage is not a version";
 }
 
 TEST_F(journal_file_test, has_the_records_of_an_earlier_process) {

@@ -132,9 +132,15 @@ public:
             if (counted) self.end_when_sent(std::move(counted));
         });
     }
+    /// Notifies the client that the session of a channel is closed ([MS-SMB2] 2.2.44): encrypted or
+    /// signed if the session requires that. Does nothing if the connection is gone. At most once
+    /// per channel. Any thread that holds no mutex.
+    static void notify_session_closed(std::shared_ptr<channel> via) noexcept;
     [[nodiscard]] static place_in_stream no_place_yet() {
         return std::make_shared<std::atomic<std::uint64_t>>(~std::uint64_t{0});
     }
+    /// Returns whether messages are queued that the kernel has not taken. Any thread.
+    [[nodiscard]] bool has_unsent() const noexcept { return writer_.unsent_bytes() != 0; }
     /// See frame_writer.
     [[nodiscard]] bool has_delivered(std::uint64_t up_to) const noexcept {
         return writer_.has_delivered(up_to);
@@ -209,6 +215,7 @@ private:
     [[nodiscard]] bool send_compressed(std::span<finished_reply> replies, std::size_t bytes,
                                        channel* encrypted_by) noexcept;
     void send_notification(channel* encrypted_by, wire::command code, reply& message) noexcept;
+    void send_session_closed(channel& of) noexcept;
     void send_unsolicited(const wire::header& header, reply& message, channel* encrypted_by) noexcept;
     [[nodiscard]] std::uint16_t grant_credits(const request& r) noexcept;
 

@@ -6,6 +6,7 @@
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/message/compound.hpp"
 #include "sluice/smb/wire/message/error_response.hpp"
+#include "sluice/smb/wire/message/server_notification.hpp"
 #include "sluice/smb/wire/message/transform_header.hpp"
 
 namespace sluice::smb::server {
@@ -341,6 +342,40 @@ void connection::send_notification(channel* encrypted_by, wire::command code, re
     // Neither message nor session nor tree: this is not a reply to a request ([MS-SMB2] 3.3.4.6).
     header.message_id = ~std::uint64_t{0};
     send_unsolicited(header, message, encrypted_by);
+}
+
+void connection::notify_session_closed(std::shared_ptr<channel> via) noexcept {
+    const connection_handle& handle = *via->connection;
+    handle.at_home([of = std::move(via)](replier* on) noexcept {
+        if (on != nullptr) static_cast<connection&>(*on).send_session_closed(*of);
+    });
+}
+
+void connection::send_session_closed(channel& of) noexcept {
+    ENSURE(loop().is_owner(), "a notification is sent on the home loop");
+    if (is_closing() or not of.is_established()) return;
+    reply message(buffers());
+    byte_writer* const writer = message.begin(notification_bytes_max);
+    if (writer == nullptr) return;
+    encode(*writer, wire::session_closed_notification{});
+    ENSURE(message.finish(), "a notification has room for its body");
+    wire::header header;
+    header.command = wire::command::server_to_client_notification;
+    header.flags = wire::header_flags::response;
+    header.message_id = auth::used_message_ids::unsolicited_id;
+    header.session_id = of.session->id;
+    finished_reply finished{
+        .head = std::move(message.head()), .payload = {}, .signed_by = {}, .hashed_by = {}};
+    const bool is_encrypted = of.session->requires_encryption and of.sealer.has_value();
+    if (not is_encrypted and of.session->requires_signing and of.signer != nullptr) {
+        auto once = of.signer->permit(
+            {.message_id = header.message_id, .sender = auth::message_sender::server, .is_cancel = false});
+        if (not once) return;
+        header.flags |= wire::header_flags::signed_message;
+        finished.signed_by.emplace(of.signer, *std::move(once));
+    }
+    put_header(finished.head, header);
+    send(std::span(&finished, 1), is_encrypted ? &of : nullptr);
 }
 
 // A message that was just queued counts as a pending break until the writer, which it has woken,

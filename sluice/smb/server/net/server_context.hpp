@@ -33,6 +33,7 @@
 #include "sluice/smb/server/session/admission.hpp"
 #include "sluice/smb/server/session/client_quotas.hpp"
 #include "sluice/smb/server/session/configuration.hpp"
+#include "sluice/smb/server/session/host_filter.hpp"
 #include "sluice/smb/server/session/logon_throttle.hpp"
 #include "sluice/smb/server/session/session_table.hpp"
 #include "sluice/smb/server/session/share_list.hpp"
@@ -132,6 +133,7 @@ public:
     session_table sessions;
     share_list shares;
     server::administrators administrators;
+    host_filter hosts;
     server::user_names user_names;
     connection_registry connections;
     loop_choice homes;

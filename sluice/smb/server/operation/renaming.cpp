@@ -536,7 +536,7 @@ io::task<nt_status> give_name(request& r, std::shared_ptr<open> one, rename_requ
     const auto target = target_of(wish);
     if (not target) co_return target.error();
     if (r.files().target->configuration().snapshots != nullptr and names_snapshot(target->path))
-        co_return nt_status::media_write_protected;
+        co_return nt_status::not_same_device;
 
     if (one->node->path().empty()) co_return nt_status::invalid_parameter;
     if (wish.makes_link and one->is_directory()) co_return nt_status::file_is_a_directory;

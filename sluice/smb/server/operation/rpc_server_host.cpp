@@ -1,5 +1,6 @@
 #include "sluice/smb/server/operation/rpc_server_host.hpp"
 
+#include "sluice/smb/server/metadata/share_access.hpp"
 #include "sluice/smb/server/metadata/user_sids.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 
@@ -31,10 +32,13 @@ wire::unix_time rpc_server_host::now() const {
 
 std::vector<wire::rpc_share> rpc_server_host::shares() const {
     std::vector<wire::rpc_share> listed;
+    const std::shared_ptr<session> by = host_.find_session(session_id_);
+    if (by == nullptr) return listed;
     const share_list::snapshot all = host_.shares.current();
     for (const std::shared_ptr<share>& one : *all) {
         const share_configuration& settings = one->configuration();
         if (one->is_withdrawn() or settings.is_hidden) continue;
+        if (not is_listed_for(host_.configuration(), *by, *one)) continue;
         // Clients hide names that end in a dollar sign; this server reports which of its shares
         // are hidden.
         wire::rpc_share shown{.name = settings.name,
@@ -42,7 +46,7 @@ std::vector<wire::rpc_share> rpc_server_host::shares() const {
                               .type = one->is_pipes() ? wire::rpc_share::ipc | wire::rpc_share::special
                                                       : wire::rpc_share::disk_tree,
                               .flags = 0,
-                              .access_max = one->access_max()};
+                              .access_max = access_max_of(*one, by->user)};
         if (one->is_referral()) shown.flags |= wire::rpc_share::dfs | wire::rpc_share::dfs_root;
         if (settings.hides_unreadable) shown.flags |= wire::rpc_share::access_based_directory_enum;
         if (settings.encryption == protection::required) shown.flags |= wire::rpc_share::encrypt_data;

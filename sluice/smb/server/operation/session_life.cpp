@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "sluice/smb/server/metadata/share_access.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/durable.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
@@ -75,7 +76,7 @@ std::shared_ptr<channel> make_channel(server_context& host, const std::shared_pt
         host.rejections.add(limit::sessions_per_connection, on.admitted.from.text());
         return nullptr;
     }
-    auto fresh = std::make_shared<channel>(of, on.admitted.handle);
+    auto fresh = std::make_shared<channel>(of, on.admitted.handle, on.peer().ip_bytes());
     fresh->preauth = on.preauth;
     std::shared_ptr<channel> evicted;
     const bool is_added = of->add(fresh, evicted);
@@ -174,6 +175,41 @@ void end_tree(server_context& host, session& of, const tree& ending) noexcept {
         leave_connection(one, held, nt_status::network_name_deleted);
     for (const std::shared_ptr<open>& one : *its_opens)
         (void)end_open_of(host, *one, &of);
+}
+
+std::size_t announce_end_of_sessions(server_context& host) noexcept {
+    std::size_t announced = 0;
+    for (const std::shared_ptr<session>& each : host.sessions.all()) {
+        const bool is_wanted = each->agreed.is_at_least(wire::dialect::smb_3_1_1) and
+                               wire::has(each->agreed.capabilities, wire::capabilities::notifications);
+        if (not is_wanted) continue;
+        ++announced;
+        for (const std::shared_ptr<channel>& via : each->channels())
+            if (via->is_established()) connection::notify_session_closed(via);
+    }
+    return announced;
+}
+
+bool end_tree_beyond_rights(server_context& host, session& of, const tree& known) noexcept {
+    if (not known.target->is_withdrawn()) return false;
+    const std::shared_ptr<share> now = host.find_share(known.target->configuration().name);
+    if (now == nullptr or is_still_granted(host.configuration(), of, known, *now)) return false;
+    ENSURE(not now->is_pipes(), "the pipes of the server are never withdrawn");
+    end_tree(host, of, known);
+    host.log().write(event_severity::info, "tree connection ended: its share has other rules",
+                     {{"user", of.user.name}, {"share", now->configuration().name}});
+    return true;
+}
+
+std::size_t end_trees_beyond_rights(server_context& host) noexcept {
+    std::size_t ended = 0;
+    for (const std::shared_ptr<session>& one : host.sessions.all()) {
+        const session::phase now = one->state();
+        if (now != session::phase::valid and now != session::phase::expired) continue;
+        for (const std::shared_ptr<tree>& each : one->trees())
+            if (end_tree_beyond_rights(host, *one, *each)) ++ended;
+    }
+    return ended;
 }
 
 // Durable opens outlive their sessions, not the server.

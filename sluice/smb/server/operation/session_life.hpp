@@ -40,10 +40,22 @@ void lose_channel(server_context& host, channel& losing) noexcept;
 void end_channel(server_context& host, channel& ending) noexcept;
 /// Ends a tree connection, and closes its opens. Does nothing if it has ended.
 void end_tree(server_context& host, session& of, const tree& ending) noexcept;
+/// Ends a tree connection of a share that a reload has replaced, if its user may do less through
+/// the new share of that name: may not connect, may only read, or must encrypt. The client may
+/// connect again, with the new rights. A share that a reload has removed keeps its tree
+/// connections. Returns whether it has ended it.
+bool end_tree_beyond_rights(server_context& host, session& of, const tree& known) noexcept;
+/// The same for the tree connections of all sessions, after a reload has published and withdrawn
+/// shares. A later one checks itself after the session lists it: the mutex of the session orders
+/// both. Returns how many it has ended.
+std::size_t end_trees_beyond_rights(server_context& host) noexcept;
 /// Ends the sessions of users who were removed, or have another password, with their pending
 /// requests, opens and watches; and the durable opens of removed users that wait for their client.
 /// Returns the number of sessions.
 std::size_t end_sessions_of_removed_users(server_context& host) noexcept;
+/// Notifies the clients that support it, on all their channels, that their sessions are closed: the
+/// server is about to stop. Once. Returns the number of sessions.
+std::size_t announce_end_of_sessions(server_context& host) noexcept;
 /// Ends every open that is left: durable opens outlive their sessions, but not the server.
 void end_all_opens(server_context& host) noexcept;
 

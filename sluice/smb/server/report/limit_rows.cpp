@@ -189,6 +189,10 @@ void add_cached_directories(std::vector<limit_row>& to, std::string_view group, 
 }
 
 void add_loops(std::vector<limit_row>& to, std::string_view group) {
+    to.push_back({"stop_notice_max", group, "for the notifications of clients before the server stops",
+                  ms(limits::stop_notice_max), "ms"});
+    to.push_back({"stop_notice_check_period", group, "between checks whether these notifications are sent",
+                  ms(limits::stop_notice_check_period), "ms"});
     to.push_back({"loop_turn_max", group, "a turn of an event loop that is reported when it ends",
                   ms(limits::loop_turn_max), "ms"});
     to.push_back({"loop_stall_min", group, "a turn of an event loop that is reported at once",

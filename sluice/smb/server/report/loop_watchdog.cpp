@@ -49,6 +49,10 @@ loop_watchdog::loop_watchdog(const std::vector<const loop_activity*>& loops, con
 void loop_watchdog::check() noexcept {
     for (std::size_t i = 0; i != loops_.size(); ++i)
         check(i, loops_[i]);
+    const auto is_stuck = [](const watched_loop& each) { return each.is_stalled and not each.waits_in_call; };
+    // A count, orders nothing.
+    stuck_loops_.store(static_cast<std::size_t>(std::ranges::count_if(loops_, is_stuck)),
+                       std::memory_order_relaxed);
 }
 
 void loop_watchdog::check(std::size_t number, watched_loop& loop) noexcept {
@@ -69,8 +73,10 @@ void loop_watchdog::check(std::size_t number, watched_loop& loop) noexcept {
         case stalled:
             slow_turns_.fetch_add(1, std::memory_order_relaxed);
             stalls_.fetch_add(1, std::memory_order_relaxed);
+            loop.is_stalled = true;
             break;
         case recovered:
+            loop.is_stalled = false;
             write_line("event loop responds again", number, loop, seen.lasted);
             break;
     }
@@ -85,7 +91,8 @@ void loop_watchdog::check(std::size_t number, watched_loop& loop) noexcept {
 void loop_watchdog::check_call(watched_loop& loop, const std::optional<thread_usage>& usage) noexcept {
     const vfs::inline_call_slot::running_call now = loop.activity->call();
     const bool lasts = now.number != 0 and now == std::exchange(loop.call, now);
-    if (lasts and usage and not usage->is_runnable and on_blocked_call_) on_blocked_call_(now.domain);
+    loop.waits_in_call = lasts and not(usage and usage->is_runnable);
+    if (loop.waits_in_call and usage and on_blocked_call_) on_blocked_call_(now.domain);
 }
 
 // A slow disk can make every turn slow, and must not fill another with the log.

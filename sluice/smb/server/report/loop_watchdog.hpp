@@ -82,6 +82,11 @@ public:
     /// The names for the numbers in loop_work::domain.
     [[nodiscard]] domain_names& domains() noexcept { return domains_; }
 
+    /// The number of loops that are stuck in a turn now. A loop whose thread sleeps in a call of a
+    /// file system does not count: the file system hangs, and not the server.
+    [[nodiscard]] std::size_t stuck_loops() const noexcept {
+        return stuck_loops_.load(std::memory_order_relaxed);
+    }
     /// How often a loop was found stuck so far.
     [[nodiscard]] std::uint64_t stalls() const noexcept { return stalls_.load(std::memory_order_relaxed); }
     /// How many turns took limits::loop_turn_max so far, those of stalls among them.
@@ -96,6 +101,8 @@ private:
         std::uint64_t turn = 0;                      // at the last sample
         std::optional<loop_work> work{};             // the last seen in the turn observed
         vfs::inline_call_slot::running_call call{};  // at the last sample
+        bool is_stalled = false;
+        bool waits_in_call = false;  // the call has kept the thread asleep since the last sample
         std::optional<clock_source::steady_time> slow_logged{};
         std::uint64_t unlogged = 0;  // slow turns since then
     };
@@ -111,6 +118,7 @@ private:
     event_log& log_;
     std::function<void(std::uint32_t)> on_blocked_call_;
     domain_names domains_;
+    std::atomic<std::size_t> stuck_loops_{0};
     std::atomic<std::uint64_t> stalls_{0};
     std::atomic<std::uint64_t> slow_turns_{0};
 };

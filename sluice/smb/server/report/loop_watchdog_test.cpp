@@ -167,6 +167,40 @@ TEST_F(loop_watch, reports_a_loop_stuck_in_a_turn_and_its_recovery) {
     EXPECT_EQ(dog.slow_turns(), 1U);
 }
 
+TEST_F(loop_watch, counts_a_loop_as_stuck_until_its_turn_ends) {
+    ASSERT_TRUE(loop->post([&] {
+        watch_for(limits::loop_turn_max);
+        EXPECT_EQ(dog.stuck_loops(), 0U) << "slow only";
+        watch_for(limits::loop_stall_min);
+        EXPECT_EQ(dog.stuck_loops(), 1U);
+    }));
+    EXPECT_GT(loop->run().value_or(0), 0);
+    dog.check();
+    EXPECT_EQ(dog.stuck_loops(), 0U);
+}
+
+TEST_F(loop_watch, counts_no_loop_as_stuck_while_it_waits_for_a_file_system) {
+    vfs::inline_call_slot& calls = vfs::inline_call_slot::of_this_thread();
+    ASSERT_TRUE(loop->post([&] {
+        calls.begin(5);
+        watch_for(limits::loop_stall_min + period);
+        EXPECT_EQ(dog.stalls(), 1U) << "it is reported";
+        EXPECT_EQ(dog.stuck_loops(), 0U);
+        calls.end();
+        watch_for(period);
+        EXPECT_EQ(dog.stuck_loops(), 1U) << "the turn continues without the call";
+        calls.begin(5);
+        dog.check();
+        EXPECT_EQ(dog.stuck_loops(), 1U) << "the call has just begun";
+        dog.check();
+        EXPECT_EQ(dog.stuck_loops(), 0U);
+        calls.end();
+    }));
+    EXPECT_GT(loop->run().value_or(0), 0);
+    dog.check();
+    EXPECT_EQ(dog.stuck_loops(), 0U);
+}
+
 TEST_F(loop_watch, reports_a_slow_turn_with_the_request_and_the_share) {
     turn_of(limits::loop_turn_max - period, create_in("files"));
     EXPECT_TRUE(log.lines.empty());

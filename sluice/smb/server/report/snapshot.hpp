@@ -162,9 +162,10 @@ struct server_snapshot {
     std::size_t files = 0;
     std::size_t leases = 0;
     std::size_t buffers = 0;
-    std::uint64_t cross_loop_posts = 0;  // so far, posts from one loop to another
-    std::uint64_t loop_slow_turns = 0;   // so far, turns of loops that took long
-    std::uint64_t loop_stalls = 0;       // so far, how often a loop was stuck in one turn
+    std::uint64_t denied_connections = 0;  // so far, from addresses that the rules deny
+    std::uint64_t cross_loop_posts = 0;    // so far, posts from one loop to another
+    std::uint64_t loop_slow_turns = 0;     // so far, turns of loops that took long
+    std::uint64_t loop_stalls = 0;         // so far, how often a loop was stuck in one turn
     limits_in_use in_use;
     std::vector<std::uint64_t> session_ids;   // ascending
     std::vector<std::uint64_t> open_numbers;  // ascending

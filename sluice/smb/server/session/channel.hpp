@@ -11,6 +11,7 @@
 #include "sluice/smb/auth/logon/negotiator.hpp"
 #include "sluice/smb/auth/preauth_integrity.hpp"
 #include "sluice/smb/server/session/client_quotas.hpp"
+#include "sluice/smb/server/session/host_rules.hpp"
 
 namespace sluice::smb::server {
 
@@ -28,13 +29,16 @@ class session;
 /// established, and then used by that loop only; any thread asks whether there is a sealer.
 class channel : public std::enable_shared_from_this<channel> {
 public:
-    channel(std::shared_ptr<server::session> of, std::shared_ptr<connection_handle> on) noexcept
-        : session(std::move(of)), connection(std::move(on)) {}
+    /// `address` is that of the client.
+    channel(std::shared_ptr<server::session> of, std::shared_ptr<connection_handle> on,
+            const ip_bytes& address = {}) noexcept
+        : session(std::move(of)), connection(std::move(on)), from(address) {}
     channel(const channel&) = delete;
     channel& operator=(const channel&) = delete;
 
     const std::shared_ptr<server::session> session;
     const std::shared_ptr<connection_handle> connection;
+    const ip_bytes from;
 
     /// False until the client has authenticated on this connection as well: nothing is served on it
     /// before; and again once the connection is lost. The session changes it, under its mutex.

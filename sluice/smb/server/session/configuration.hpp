@@ -9,6 +9,8 @@
 
 #include "sluice/io/call/socket_address.hpp"
 #include "sluice/smb/server/report/server_bounds.hpp"
+#include "sluice/smb/server/session/host_rules.hpp"
+#include "sluice/smb/server/session/user_list.hpp"
 #include "sluice/smb/wire/message/negotiate.hpp"
 #include "sluice/vfs/impersonated_volume.hpp"
 #include "sluice/vfs/snapshot/snapshots.hpp"
@@ -21,6 +23,13 @@ class handle_journal;
 enum class protection : std::uint8_t {
     offered,   ///< if the client requests it
     required,  ///< clients without it are rejected
+};
+
+/// The access that guests and anonymous users have to a share.
+enum class guest_access : std::uint8_t {
+    none,   ///< they cannot connect to it
+    read,   ///< they can change nothing
+    write,  ///< as users
 };
 
 /// A directory or image as clients see it.
@@ -44,9 +53,15 @@ struct share_configuration {
     /// Share.IsCA). Then `journal` is that of the root of the volume.
     bool continuous_availability = false;
     std::shared_ptr<handle_journal> journal{};
-    std::vector<std::string> users;            // that may connect; empty: all that can log on
-    std::vector<std::string> read_only_users;  // that may change nothing; "guest" are all guests
-    std::vector<std::string> auditors;         // that may read and change audit lists (SACLs)
+    user_list users;            // that may connect; none: all that can log on
+    user_list read_only_users;  // that may change nothing; "guest" are all guests
+    user_list write_users;      // that may change files; none: all that are not in the list above
+    user_list auditors;         // that may read and change audit lists (SACLs)
+    guest_access guests = guest_access::read;
+    host_rules hosts{};  // that clients may connect from
+    // Of the volume: a reload with another number has changed the rejected names, or the owner and
+    // mode of new files.
+    std::uint64_t file_rules = 0;
 
     /// Returns whether `other` serves the same volume in the same way, so that a reload can leave
     /// it as it is.
@@ -57,7 +72,9 @@ struct share_configuration {
                is_hidden == other.is_hidden and hides_unreadable == other.hides_unreadable and
                encryption == other.encryption and continuous_availability == other.continuous_availability and
                journal == other.journal and users == other.users and
-               read_only_users == other.read_only_users and auditors == other.auditors;
+               read_only_users == other.read_only_users and write_users == other.write_users and
+               auditors == other.auditors and guests == other.guests and hosts == other.hosts and
+               file_rules == other.file_rules;
     }
 };
 

@@ -71,8 +71,36 @@ bool user_database::is_valid_name(std::string_view name) noexcept {
     });
 }
 
+namespace {
+
+// A remark in the first line names the version, from the second on: an older program would take the
+// file for one of its own.
+constexpr std::string_view version_remark = "# sluice-users version ";
+
+[[nodiscard]] bool has_later_version(std::string_view text) noexcept {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    return line.starts_with(version_remark) and line.substr(version_remark.size()) != "1";
+}
+
+// "version 2", with at most as many characters as a number has.
+[[nodiscard]] std::string shown_version(std::string_view text) {
+    constexpr std::size_t digits_max = 10;
+    std::string shown = "version ";
+    for (const char c : text.substr(version_remark.size(), digits_max)) {
+        if (c < '0' or c > '9') break;
+        shown += c;
+    }
+    return shown;
+}
+
+}  // namespace
+
 result<user_database::user_map> user_database::parse(std::string_view text, std::string_view path) {
     user_map users;
+    if (has_later_version(text))
+        return failure(error::with_path(ENOTSUP,
+                                        "read users (this program supports version 1; use a newer sluice)",
+                                        std::string(path) + ": " + shown_version(text)));
     for (unsigned number = 1; not text.empty(); ++number) {
         const std::size_t end = text.find('\n');
         const std::string_view line = text.substr(0, end);

@@ -101,6 +101,20 @@ TEST_F(user_file, is_for_its_owner_alone) {
     EXPECT_THAT(refused.error().message(), testing::HasSubstr("chmod 600"));
 }
 
+TEST_F(user_file, is_refused_and_kept_if_it_has_a_later_version) {
+    constexpr std::string_view later = "# sluice-users version 2\nalice:unknown\n";
+    write(later);
+    const auto users = user_database::open(path.string(), exclusion);
+    ASSERT_FALSE(users);
+    EXPECT_EQ(users.error(), std::errc::not_supported);
+    EXPECT_THAT(users.error().message(), testing::HasSubstr("version 2"));
+    std::string kept;
+    std::getline(std::ifstream(path), kept, '\0');
+    EXPECT_EQ(kept, later);
+    write("# sluice-users version 1\n");
+    EXPECT_TRUE(user_database::open(path.string(), exclusion));
+}
+
 TEST_F(user_file, with_a_line_that_is_none_is_refused_and_kept) {
     write("alice:00\n");
     EXPECT_EQ(user_database::load(path.string(), exclusion).error(), std::errc::invalid_argument);

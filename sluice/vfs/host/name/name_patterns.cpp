@@ -53,10 +53,14 @@ std::expected<name_patterns, std::string> name_patterns::parse(std::span<const s
 
 bool name_patterns::match(std::string_view host_name) const {
     if (patterns_.empty() or host_name.empty()) return false;
+    const auto matches = [&](std::string_view name) {
+        const std::string folded = fold(name);
+        return std::ranges::any_of(patterns_,
+                                   [&](const std::string& each) { return io::matches_glob(each, folded); });
+    };
     std::string storage;
-    const std::string folded = fold(shown_name(host_name, storage));
-    return std::ranges::any_of(patterns_,
-                               [&](const std::string& each) { return io::matches_glob(each, folded); });
+    const std::string_view shown = shown_name(host_name, storage);
+    return matches(shown) or (shown != host_name and matches(host_name));
 }
 
 bool name_patterns::match_component(std::string_view host_path) const {

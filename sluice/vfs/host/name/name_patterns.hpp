@@ -23,8 +23,8 @@ public:
 
     [[nodiscard]] bool is_empty() const noexcept { return patterns_.empty(); }
 
-    /// Returns whether a pattern matches a host's name, as clients see it. Allocates: the folded
-    /// name. Complexity: for each pattern, its length times that of the name.
+    /// Returns whether a pattern matches a host's name, or the name that clients see. Allocates:
+    /// the folded names. Complexity: for each pattern, its length times that of the name.
     [[nodiscard]] bool match(std::string_view host_name) const;
     /// Returns whether a pattern matches a component of a host's path.
     [[nodiscard]] bool match_component(std::string_view host_path) const;

@@ -43,6 +43,14 @@ TEST(name_patterns, have_no_special_characters_but_star_and_question_mark) {
     EXPECT_FALSE(some.match("c"));
 }
 
+TEST(name_patterns, match_characters_that_clients_see_as_others) {
+    const name_patterns some = parsed({"a:*", "x.", "\uf022"});
+    EXPECT_TRUE(some.match("A:b"));
+    EXPECT_TRUE(some.match("x."));
+    EXPECT_TRUE(some.match(":")) << "as clients see it";
+    EXPECT_FALSE(some.match("b:"));
+}
+
 TEST(name_patterns, with_many_stars_match_a_long_name_in_polynomial_time) {
     std::string stars;
     for (int i = 0; i < 100; ++i)

@@ -221,11 +221,22 @@ private:
     }
 }
 
-// The position and the mode are those of the open.
-[[nodiscard]] bool changes_file(const wire::set_info_args& args) noexcept {
-    const auto what = file_information_class(args.information_class);
-    const bool is_of_open = what == file_information_class::position or what == file_information_class::mode;
-    return args.type != wire::info_type::file or not is_of_open;
+// Returns the status of a change of a file in a snapshot. Its position and mode are those of the
+// open. A new name would be on another volume, that of the present files.
+[[nodiscard]] nt_status check_for_past(const wire::set_info_args& args) noexcept {
+    if (args.type != wire::info_type::file) return nt_status::media_write_protected;
+    switch (file_information_class(args.information_class)) {
+        case file_information_class::position:
+        case file_information_class::mode:
+            return nt_status::success;
+        case file_information_class::rename:
+        case file_information_class::rename_ex:
+        case file_information_class::link:
+        case file_information_class::link_ex:
+            return nt_status::not_same_device;
+        default:
+            return nt_status::media_write_protected;
+    }
 }
 
 }  // namespace
@@ -236,7 +247,9 @@ io::task<nt_status> serve_set_info(request& r) {
     if (const nt_status refused = check(r, *args); refused != nt_status::success) co_return refused;
     const std::shared_ptr<open> one = r.find_open(args->file);
     if (one == nullptr) co_return nt_status::file_closed;
-    if (one->is_past() and changes_file(*args)) co_return nt_status::media_write_protected;
+    if (one->is_past()) {
+        if (const nt_status refused = check_for_past(*args); refused != nt_status::success) co_return refused;
+    }
     nt_status status = nt_status::success;
     if (args->type == wire::info_type::file) {
         if (one->is_pipe()) {

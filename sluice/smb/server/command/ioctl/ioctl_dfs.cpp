@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "sluice/smb/server/command/ioctl/ioctl.hpp"
-#include "sluice/smb/server/command/share_access.hpp"
+#include "sluice/smb/server/metadata/share_access.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_dfs.hpp"
 #include "sluice/smb/wire/utf16.hpp"
