@@ -400,6 +400,12 @@ class RecycleBin(Configured):
         (self.directory / name).parent.mkdir(parents=True, exist_ok=True)
         (self.directory / name).write_bytes(content)
 
+    def wait_until(self, is_true):
+        deadline = time.monotonic() + COMMAND_SECONDS_MAX
+        while not is_true():
+            self.assertLess(time.monotonic(), deadline, self.server.log())
+            time.sleep(0.02)
+
     def test_a_deleted_file_moves_to_the_bin_and_back(self):
         for name in DIALECTS:
             with self.subTest(dialect=name):
@@ -430,6 +436,35 @@ class RecycleBin(Configured):
         self.put("f")
         self.do("put new f; rename f g")
         self.assertFalse((self.directory / ".recycle").exists())
+
+    def test_a_replaced_file_is_in_the_bin(self):
+        self.put("d/f", b"old")
+        self.put("new", b"new")
+        self.do("rename new d/f -f")
+        self.assertEqual((self.directory / "d" / "f").read_bytes(), b"new")
+        self.assertEqual((self.directory / self.BIN / "d" / "f").read_bytes(), b"old")
+
+    def test_the_bin_is_hidden(self):
+        self.put("f")
+        self.do("del f")
+        self.assertRegex(self.do("ls"), r"\.recycle +DH")
+
+    def test_the_log_tells_why_a_file_cannot_be_moved(self):
+        self.put("f")
+        (self.directory / ".recycle").mkdir()
+        (self.directory / ".recycle").chmod(0o777)
+        self.refuse("del f", "NT_STATUS_ACCESS_DENIED")
+        self.assertEqual((self.directory / "f").read_bytes(), b"content")
+        self.wait_until(lambda: "cannot use the recycle bin" in self.server.log())
+        self.assertIn("f: use the recycle bin of another account: Permission denied", self.server.log())
+
+    def test_old_files_are_removed_by_size_after_a_reload(self):
+        self.put("f", b"x" * 5000)
+        self.put("g", b"x" * 5000)
+        self.do("del f; del g")
+        self.write_settings('recycle = { size = "8k" }\n')
+        self.server.reload()
+        self.wait_until(lambda: len(list((self.directory / self.BIN).iterdir())) == 1)
 
 
 @served.on_every_multiplexer

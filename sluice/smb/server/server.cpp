@@ -12,6 +12,7 @@
 #include "sluice/smb/server/operation/lease_breaks.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/server/operation/persistent_opens.hpp"
+#include "sluice/smb/server/operation/recycle_report.hpp"
 #include "sluice/smb/server/operation/restoring.hpp"
 #include "sluice/smb/server/operation/session_life.hpp"
 
@@ -122,10 +123,11 @@ io::task<void> smb_server::run_tidying(std::shared_ptr<volume_feed> of) noexcept
 io::task<void> smb_server::tidy(vfs::volume& of) noexcept {
     ENSURE(context_.loop().is_owner() and of.needs_tidying(),
            "a volume with a bin is tidied by the first loop");
-    const auto part = [&of]() -> result<bool> { return of.tidy(std::chrono::system_clock::now()); };
+    const auto part = [&]() -> result<bool> { return of.tidy(context_.clock().utc_now()); };
     for (;;) {
         const result<bool> done = co_await within_work(of.domain().offload(context_.loop(), nullptr, part));
         const bool has_more = done and * done;
+        if (not has_more) report_recycle_problem(context_, of);
         const deadline until(has_more ? limits::tidying_part_pause : limits::tidying_pause);
         io::task<bool> waiting = pass(context_.loop(), until);
         const bool has_slept = co_await within_work(std::move(waiting));

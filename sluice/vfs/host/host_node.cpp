@@ -226,12 +226,21 @@ result<void> host_node::rename_over(const host_place& there, when_taken taken) {
     return io::relink(held(), tree_.root(), there.path, io::replace::no);
 }
 
-// Renames a file to a name that is taken. The large streams of the one that had it are lost.
+// Renames a file to a name that is taken. The one that had it goes to the recycle bin, if there is
+// one; otherwise its large streams are lost.
 result<void> host_node::replace_by(const io::handle& renamed, const std::string& taken) noexcept {
     const auto replaced = tree_.open_exactly(taken, follow_links::no);
     std::optional<outlived_streams> streams;
     if (replaced) streams.emplace(tree_, *replaced);
+    std::optional<recycle_bin::kept_name> recycled;
+    if (replaced and tree_.options.recycle) {
+        auto kept = recycle_bin(tree_).keep(*replaced, taken);
+        const bool has_moved = not kept and kept.error() == std::errc::resource_unavailable_try_again;
+        if (not kept) return failure(has_moved ? error(ENOENT, "rename") : kept.error());
+        recycled = *std::move(kept);
+    }
     const auto done = io::relink(renamed, tree_.root(), taken, io::replace::yes);
+    if (not done and recycled) recycle_bin(tree_).forget(*replaced, *recycled);
     if (done and streams) streams->retire_if_unused();
     return done;
 }
@@ -293,20 +302,38 @@ result<name_identity> host_node::identity_of(std::string_view name) noexcept {
 result<void> host_node::recycle() noexcept {
     if (not tree_.options.recycle or kind() != node_kind::file) return remove();
     if (const auto may = may_move(); not may) return may;
-    const auto where = tree_.present_path(held());
-    // Another open of the file has moved it: its name is gone, and the file in the bin stays.
-    if (not where or is_recycled()) return failure({ENOENT, "recycle", held().descriptor()});
     bring_streams();
-    const auto taken = recycle_bin(tree_).take(held(), *where);
-    if (not taken) return tree_.as_crossing(result<void>(failure(taken.error())));
-    return *taken ? result<void>() : remove();
+    for (unsigned attempt = 1;; ++attempt) {
+        // Another open of the file has moved it: its name is gone, and the file in the bin stays.
+        const auto where = tree_.present_path(held());
+        if (is_recycled_at(where)) return failure({ENOENT, "recycle", held().descriptor()});
+        if (not where) return remove();
+        const auto taken = recycle_bin(tree_).take(held(), *where);
+        if (taken) return *taken ? result<void>() : remove();
+        const bool has_moved = taken.error() == std::errc::resource_unavailable_try_again;
+        if (not has_moved or attempt == limits::lookup_attempts_max)
+            return tree_.as_crossing(result<void>(failure(taken.error())));
+    }
 }
 
 bool host_node::is_recycled() noexcept {
-    if (not tree_.options.recycle) return false;
+    return tree_.options.recycle and is_recycled_at(tree_.present_path(held()));
+}
+
+bool host_node::is_recycled_at(const std::optional<std::string>& where) const {
     const recycle_bin bin(tree_);
-    const auto where = tree_.present_path(held());
-    return where and bin.contains(*where) and not bin.contains(known_path());
+    const std::string known = known_path();
+    if (bin.contains(known)) return false;
+    // A file that another one has replaced has only its name in the bin, which the kernel does not
+    // know by its descriptor.
+    if (where and not bin.contains(*where)) return false;
+    const account_identity::pause as_process;
+    const auto itself = io::status_of(held(), io::stat_fields::inode);
+    const auto there = io::status_at(tree_.root(), known, io::follow::yes, io::stat_fields::inode);
+    if (not itself) return false;
+    if (there) return not there->is_same_inode(*itself);
+    const int code = there.error().code();
+    return code == ENOENT or code == ENOTDIR or code == ELOOP;
 }
 
 result<void> host_node::remove() noexcept {

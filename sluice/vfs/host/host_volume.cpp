@@ -315,6 +315,10 @@ bool host_volume::needs_tidying() const noexcept {
            (recycle->age_max.count() != 0 or recycle->bytes_max != 0);
 }
 
+std::string host_volume::take_recycle_problem() noexcept {
+    return tree_->recycle_trouble.take();
+}
+
 bool host_volume::tidy(std::chrono::system_clock::time_point now) noexcept {
     if (not needs_tidying()) return false;
     if (sweep_ == nullptr) sweep_ = std::make_unique<recycle_sweep>(*tree_, now);

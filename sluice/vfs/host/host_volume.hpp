@@ -45,6 +45,7 @@ public:
     [[nodiscard]] fs_domain* crossing_domain() noexcept override;
     [[nodiscard]] bool tidy(std::chrono::system_clock::time_point now) noexcept override;
     [[nodiscard]] bool needs_tidying() const noexcept override;
+    [[nodiscard]] std::string take_recycle_problem() noexcept override;
     [[nodiscard]] const volume_features& features() const noexcept override { return features_; }
     [[nodiscard]] const volume_identity& identity() const noexcept override { return identity_; }
     [[nodiscard]] result<volume_space> space() noexcept override;

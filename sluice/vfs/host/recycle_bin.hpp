@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -12,7 +13,8 @@
 //
 // The bin is a directory in the root. It has a directory for each owner of files, named by the
 // number of the user, which only that user and the server can enter: a file in the bin has no more
-// readers than it had before. In it is the tree of the directories that the files were in.
+// readers than it had before, but for its owner. In it is the tree of the directories that the
+// files were in. See recycle_directory.hpp for how these are opened.
 
 namespace sluice::vfs {
 
@@ -23,16 +25,32 @@ class recycle_bin {
 public:
     explicit recycle_bin(const host_tree& tree) noexcept : tree_(tree) {}
 
+    /// A name in the bin.
+    struct kept_name {
+        io::path_handle directory;
+        std::string name;
+    };
+
     /// Returns whether a host's path is that of the bin, or beneath it.
     [[nodiscard]] bool contains(std::string_view host_path) const;
+    /// Returns whether an open directory is the bin, or beneath it, now.
+    [[nodiscard]] bool has_directory(const io::handle& directory) const;
 
     /// Moves a file, whose present path is `where`, to the bin, with its streams, attributes and
     /// ACL. Returns false if it is not for the bin: the caller then removes it. That is a directory
     /// or a link, a file in the bin, one of an excluded name, and one that is larger than the bin.
-    /// Errors: EXDEV if it is on another mount than the root; EACCES, EPERM if the user of the call
-    /// may not remove the name, or if others may write to the bin; ENOENT; ENOSPC, EDQUOT; those of
-    /// rename(2). The file then keeps its name. Blocks: for the file system.
+    /// Errors: EAGAIN if the file has another path now; EXDEV if it is on another mount than the
+    /// root; EACCES, EPERM if the user of the call may not remove the name, or if others may write
+    /// to the bin; ENOENT; ENOSPC, EDQUOT; those of rename(2). The file then keeps its name. Blocks:
+    /// for the file system.
     [[nodiscard]] result<bool> take(const io::handle& file, std::string_view where) const;
+
+    /// Gives a file, whose path is `where`, a name in the bin as well, so that it is there if
+    /// another file replaces it at once. Returns std::nullopt if it is not for the bin; and an empty
+    /// name if the file system has no links: then it has moved there. Errors: as take().
+    [[nodiscard]] result<std::optional<kept_name>> keep(const io::handle& file, std::string_view where) const;
+    /// Takes back what keep() has returned, if it is still the name of the file.
+    void forget(const io::handle& file, const kept_name& kept) const noexcept;
 
     /// Opens the bin, which need not exist. Errors: ENOENT; EACCES if it is not the server's, or
     /// others may write to it; ELOOP, ENOTDIR if it is a link or a file.
@@ -43,12 +61,22 @@ public:
     [[nodiscard]] static std::string name_of_version(std::string_view name, std::uint64_t version);
 
 private:
-    [[nodiscard]] result<io::path_handle> open_place(const io::file_status& file,
-                                                     std::string_view parent) const;
-    [[nodiscard]] result<void> move(const io::handle& file, const io::path_handle& place,
-                                    std::string_view name) const;
-    [[nodiscard]] result<void> replace(const io::handle& file, const io::path_handle& place,
-                                       const std::string& name) const;
+    struct source;
+
+    [[nodiscard]] result<std::optional<source>> examine(const io::handle& file, std::string_view where) const;
+    [[nodiscard]] result<io::path_handle> open_place(const source& from) const;
+    template <class Give>
+    [[nodiscard]] result<std::string> give_name(const source& from, const io::path_handle& to,
+                                                Give give) const;
+    template <class Give>
+    [[nodiscard]] result<kept_name> give_name_somewhere(const source& from, Give give) const;
+    [[nodiscard]] result<void> replace(const io::path_handle& to, const std::string& name,
+                                       const io::path_handle& base, const char* replacing) const;
+    [[nodiscard]] result<void> move(const source& from, const io::path_handle& to, const std::string& name,
+                                    bool replaces) const;
+    [[nodiscard]] result<void> link(const source& from, const io::path_handle& to, const std::string& name,
+                                    bool replaces) const;
+    [[nodiscard]] error noted(const error& why, std::string_view where) const;
 
     const host_tree& tree_;
 };

@@ -5,16 +5,11 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 
-#include "sluice/io/epoll/epoll_multiplexer.hpp"
-#include "sluice/io/path/volume_test.hpp"
-#include "sluice/vfs/host/host_volume.hpp"
+#include "sluice/vfs/host/recycle_bin_testing.hpp"
 #include "sluice/vfs/impersonated_volume.hpp"
 #include "sluice/vfs/node_attached.hpp"
-#include "sluice/vfs/node_names.hpp"
 
 namespace sluice::vfs {
 namespace {
@@ -28,46 +23,6 @@ template <class T>
 int code(const result<T>& of) noexcept {
     return of ? 0 : of.error().code();
 }
-
-class recycle_bin_test : public testing::Test {
-protected:
-    void open(recycle_rules rules = {}) {
-        opened_.reset();
-        opened_ = host_volume::open(*multiplexer_, path_of(""), {.recycle = std::move(rules)}).value();
-    }
-    [[nodiscard]] std::string path_of(const std::string& name) const {
-        return scratch_.path_of("share/" + name);
-    }
-    [[nodiscard]] std::string own(const std::string& name = {}) const {
-        return ".recycle/" + std::to_string(::geteuid()) + (name.empty() ? "" : "/" + name);
-    }
-    void put(const std::string& name, const std::string& content = "content") const {
-        scratch_.write("share/" + name, content);
-    }
-    [[nodiscard]] int recycle(const std::string& path) {
-        return code(opened_->find(path, follow_links::no).value()->names()->recycle());
-    }
-    [[nodiscard]] std::string content(const std::string& name) const {
-        std::ifstream file(path_of(name));
-        return {std::istreambuf_iterator<char>(file), {}};
-    }
-    [[nodiscard]] std::vector<std::string> names(const std::string& path) const {
-        std::vector<std::string> found;
-        for (const auto& each : fs::directory_iterator(path_of(path)))
-            found.push_back(each.path().filename().string());
-        return found;
-    }
-    void tidy(std::chrono::system_clock::time_point now) {
-        for (int parts = 0; opened_->tidy(now); ++parts)
-            ASSERT_LT(parts, 10'000) << "a pass has an end";
-    }
-
-    io::test_directory scratch_{"/dev/shm"};
-    bool made_ = fs::create_directory(scratch_.path_of("share"));
-    std::unique_ptr<io::io_multiplexer> multiplexer_ = io::make_epoll_multiplexer().value();
-    std::unique_ptr<host_volume> opened_;
-    const std::chrono::system_clock::time_point now_ = std::chrono::system_clock::now();
-};
 
 TEST_F(recycle_bin_test, a_deleted_file_moves_to_the_bin_with_its_directories_streams_and_times) {
     fs::create_directories(path_of("a/b"));
@@ -221,44 +176,138 @@ TEST_F(recycle_bin_test, only_the_owner_can_enter_the_bin) {
     }
 }
 
-TEST_F(recycle_bin_test, files_that_are_too_old_are_removed_with_their_directories) {
+TEST_F(recycle_bin_test, a_file_that_a_rename_replaces_is_in_the_bin) {
     fs::create_directory(path_of("d"));
-    put("d/f");
-    open({.age_max = std::chrono::days(30)});
-    ASSERT_EQ(recycle("d/f"), 0);
-    tidy(now_ + std::chrono::days(29));
-    EXPECT_TRUE(fs::exists(path_of(own("d/f"))));
-    tidy(now_ + std::chrono::days(31));
-    EXPECT_FALSE(fs::exists(path_of(own())));
-    EXPECT_TRUE(fs::exists(path_of(".recycle")));
+    put("d/f", "old");
+    put("new", "new");
+    open();
+    const node_ptr replaced = opened_->find("d/f", follow_links::no).value();
+    const node_ptr renamed = opened_->find("new", follow_links::no).value();
+    ASSERT_EQ(code(renamed->names()->rename("d/f", when_taken::replace)), 0);
+    EXPECT_EQ(content("d/f"), "new");
+    EXPECT_EQ(content(own("d/f")), "old");
+    EXPECT_EQ(fs::hard_link_count(path_of(own("d/f"))), 1U);
+    EXPECT_TRUE(replaced->names()->is_recycled());
+    EXPECT_FALSE(renamed->names()->is_recycled());
+    EXPECT_EQ(code(replaced->names()->recycle()), ENOENT);
+    EXPECT_EQ(content("d/f"), "new");
 }
 
-TEST_F(recycle_bin_test, as_many_files_are_removed_as_exceed_the_size) {
-    open({.bytes_max = 1000});
-    for (int i = 0; i < 300; ++i) {
-        const std::string name = "f" + std::to_string(i);
-        put(name, "0123456789");
-        ASSERT_EQ(recycle(name), 0);
-    }
-    tidy(now_ + std::chrono::days(1));
-    EXPECT_EQ(names(own()).size(), 100U);
-    tidy(now_ + std::chrono::days(2));
-    EXPECT_EQ(names(own()).size(), 100U);
+TEST_F(recycle_bin_test, a_file_that_a_link_replaces_is_in_the_bin) {
+    put("f", "old");
+    put("new", "new");
+    open();
+    const node_ptr linked = opened_->find("new", follow_links::no).value();
+    ASSERT_EQ(code(linked->names()->link("f", when_taken::replace)), 0);
+    EXPECT_EQ(content("f"), "new");
+    EXPECT_EQ(content(own("f")), "old");
 }
 
-TEST_F(recycle_bin_test, the_removal_of_old_files_does_not_follow_links) {
-    put("kept");
+TEST_F(recycle_bin_test, a_rename_that_fails_leaves_the_bin_as_it_was) {
     fs::create_directory(path_of("d"));
-    put("d/kept");
-    open({.age_max = std::chrono::days(1)});
+    put("f", "content");
+    open();
+    const node_ptr renamed = opened_->find("d", follow_links::no).value();
+    EXPECT_NE(code(renamed->names()->rename("f", when_taken::replace)), 0);
+    EXPECT_EQ(content("f"), "content");
+    EXPECT_THAT(names(own()), IsEmpty());
+}
+
+TEST_F(recycle_bin_test, a_rename_to_another_case_or_within_the_bin_recycles_nothing) {
     put("f");
+    put("g", "replaced");
+    open();
+    ASSERT_EQ(code(opened_->find("f", follow_links::no).value()->names()->rename("F", when_taken::replace)),
+              0);
+    EXPECT_FALSE(fs::exists(path_of(".recycle")));
+    ASSERT_EQ(recycle("F"), 0);
+    ASSERT_EQ(recycle("g"), 0);
+    const node_ptr inside = opened_->find(own("F"), follow_links::no).value();
+    ASSERT_EQ(code(inside->names()->rename(own("g"), when_taken::replace)), 0);
+    EXPECT_THAT(names(own()), ElementsAre("g"));
+    EXPECT_EQ(content(own("g")), "content");
+}
+
+TEST_F(recycle_bin_test, without_versions_a_replaced_file_replaces_the_one_of_its_name) {
+    put("f", "1");
+    open({.keeps_versions = false});
+    for (const char* const text : {"2", "3"}) {
+        put("new", text);
+        const node_ptr renamed = opened_->find("new", follow_links::no).value();
+        ASSERT_EQ(code(renamed->names()->rename("f", when_taken::replace)), 0);
+    }
+    EXPECT_EQ(content("f"), "3");
+    EXPECT_THAT(names(own()), ElementsAre("f"));
+    EXPECT_EQ(content(own("f")), "2");
+}
+
+TEST_F(recycle_bin_test, without_versions_a_directory_of_the_name_stays) {
+    put("f");
+    open({.keeps_versions = false});
+    fs::create_directories(path_of(own("f/d")));
+    ASSERT_EQ(::chmod(path_of(".recycle").c_str(), 0755), 0);
+    ASSERT_EQ(::chmod(path_of(own()).c_str(), 0700), 0);
     ASSERT_EQ(recycle("f"), 0);
-    fs::create_directory_symlink(path_of("d"), path_of(own("d")));
-    fs::create_symlink(path_of("kept"), path_of(own("link")));
-    tidy(now_ + std::chrono::days(9));
-    EXPECT_TRUE(fs::exists(path_of("kept")));
-    EXPECT_TRUE(fs::exists(path_of("d/kept")));
-    EXPECT_FALSE(fs::exists(path_of(own("f"))));
+    EXPECT_THAT(names(own()), UnorderedElementsAre("f", "f (2)"));
+}
+
+TEST_F(recycle_bin_test, one_name_of_a_file_with_two_moves) {
+    put("f");
+    fs::create_hard_link(path_of("f"), path_of("g"));
+    open({.keeps_versions = false});
+    ASSERT_EQ(recycle("f"), 0);
+    EXPECT_TRUE(fs::exists(path_of("g")));
+    // The name in the bin is that of the same file.
+    fs::create_hard_link(path_of("g"), path_of("f"));
+    ASSERT_EQ(recycle("f"), 0);
+    EXPECT_FALSE(fs::exists(path_of("f")));
+    EXPECT_THAT(names(own()), ElementsAre("f"));
+}
+
+TEST_F(recycle_bin_test, a_file_of_the_bin_that_is_found_by_a_link_is_removed) {
+    put("f");
+    open();
+    ASSERT_EQ(recycle("f"), 0);
+    fs::create_directory_symlink(own(), path_of("bin"));
+    const node_ptr found = opened_->find("bin/f", follow_links::yes).value();
+    EXPECT_FALSE(found->names()->is_recycled());
+    EXPECT_EQ(code(found->names()->recycle()), 0);
+    EXPECT_THAT(names(own()), IsEmpty());
+}
+
+TEST_F(recycle_bin_test, a_failure_is_for_the_log_once) {
+    put("f");
+    open();
+    fs::create_directory(path_of(".recycle"));
+    ASSERT_EQ(::chmod(path_of(".recycle").c_str(), 0777), 0);
+    EXPECT_EQ(recycle("f"), EACCES);
+    EXPECT_EQ(opened_->take_recycle_problem(),
+              "f: use the recycle bin of another account: Permission denied");
+    EXPECT_EQ(opened_->take_recycle_problem(), "");
+}
+
+TEST_F(recycle_bin_test, the_bin_is_hidden) {
+    put("f");
+    open();
+    ASSERT_EQ(recycle("f"), 0);
+    const node_ptr bin = opened_->find(".recycle", follow_links::no).value();
+    EXPECT_TRUE(has(bin->status().value().dos, dos_attributes::hidden));
+    EXPECT_FALSE(
+        has(opened_->find(own(), follow_links::no).value()->status().value().dos, dos_attributes::hidden));
+}
+
+TEST_F(recycle_bin_test, a_bin_with_a_rejected_name_is_used_but_does_not_exist_for_clients) {
+    put("f");
+    opened_ = host_volume::open(
+                  *multiplexer_, path_of(""),
+                  {.rejected_names = name_patterns::parse(std::vector<std::string>{".recycle"}).value(),
+                   .recycle = recycle_rules{}})
+                  .value();
+    const node_ptr file = opened_->find("f", follow_links::no).value();
+    ASSERT_EQ(code(file->names()->recycle()), 0);
+    EXPECT_TRUE(file->names()->is_recycled());
+    EXPECT_EQ(content(own("f")), "content");
+    EXPECT_EQ(code(opened_->find(own("f"), follow_links::no)), ENOTDIR);
 }
 
 class recycle_bin_as_root : public recycle_bin_test {
@@ -299,6 +348,55 @@ TEST_F(recycle_bin_as_root, a_user_deletes_only_what_the_user_may_remove) {
     EXPECT_EQ(content(".recycle/12345/open/f"), "content");
     EXPECT_EQ(code(user_->find(".recycle/12345/open/f", follow_links::no)), EACCES);
     EXPECT_EQ(code(user_->find(".recycle/54321/sticky/own", follow_links::no)), 0);
+}
+
+TEST_F(recycle_bin_as_root, a_directory_of_the_bin_belongs_to_the_owner_of_its_files) {
+    fs::create_directory(path_of("d"));
+    ASSERT_EQ(::chmod(path_of("d").c_str(), 0777), 0);
+    put_for("d/f", 54321);
+    ASSERT_EQ(recycle_as_user("d/f"), 0);
+    for (const char* const name : {".recycle/54321", ".recycle/54321/d"}) {
+        struct stat status{};
+        ASSERT_EQ(::stat(path_of(name).c_str(), &status), 0);
+        EXPECT_EQ(status.st_uid, 54321U) << name;
+        EXPECT_EQ(status.st_mode & 07777U, 0700U) << name;
+    }
+    EXPECT_THAT(names(".recycle"), ElementsAre("54321")) << "nothing is left of its creation";
+}
+
+TEST_F(recycle_bin_as_root, a_directory_of_the_server_that_a_user_has_moved_there_is_not_given_away) {
+    fs::create_directory(path_of("d"));
+    ASSERT_EQ(::chmod(path_of("d").c_str(), 0777), 0);
+    put_for("d/f", 54321);
+    fs::create_directories(path_of(".recycle/54321/d"));
+    ASSERT_EQ(::chmod(path_of(".recycle").c_str(), 0755), 0);
+    ASSERT_EQ(::chown(path_of(".recycle/54321").c_str(), 54321, 54321), 0);
+    ASSERT_EQ(::chmod(path_of(".recycle/54321").c_str(), 0700), 0);
+    ASSERT_EQ(::chmod(path_of(".recycle/54321/d").c_str(), 0755), 0);
+    ASSERT_EQ(recycle_as_user("d/f"), 0);
+    struct stat status{};
+    ASSERT_EQ(::stat(path_of(".recycle/54321/d").c_str(), &status), 0);
+    EXPECT_EQ(status.st_uid, 0U);
+    EXPECT_THAT(names(".recycle/54321"), UnorderedElementsAre("d", "f"));
+}
+
+TEST_F(recycle_bin_as_root, a_user_replaces_only_what_the_user_may_remove) {
+    fs::create_directory(path_of("open"));
+    fs::create_directory(path_of("sticky"));
+    ASSERT_EQ(::chmod(path_of("open").c_str(), 0777), 0);
+    ASSERT_EQ(::chmod(path_of("sticky").c_str(), 01777), 0);
+    put_for("open/f", 12345);
+    put_for("open/new", 54321);
+    put_for("sticky/f", 12345);
+    const auto rename_to = [&](const std::string& to) {
+        const node_ptr renamed = user_->find("open/new", follow_links::no).value();
+        return code(renamed->names()->rename(to, when_taken::replace));
+    };
+    EXPECT_EQ(rename_to("sticky/f"), EPERM);
+    EXPECT_FALSE(fs::exists(path_of(".recycle/12345/sticky/f")));
+    EXPECT_EQ(rename_to("open/f"), 0);
+    EXPECT_TRUE(fs::exists(path_of(".recycle/12345/open/f")));
+    EXPECT_EQ(fs::hard_link_count(path_of(".recycle/12345/open/f")), 1U);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 #include "sluice/vfs/host/recycle_sweep.hpp"
 
 #include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -9,23 +11,40 @@
 #include "sluice/io/path/fs_location.hpp"
 #include "sluice/io/path/path_resolution.hpp"
 #include "sluice/vfs/host/host_tree.hpp"
+#include "sluice/vfs/host/recycle_directory.hpp"
 #include "sluice/vfs/host/stream/stream_store.hpp"
 
 namespace sluice::vfs {
 namespace {
 
-constexpr auto within = io::confinement::beneath_one_mount_no_symlinks;
+// The directory for files that are about to be removed. Only the server can enter it.
+constexpr std::string_view removed_name = ".removed";
 constexpr io::stat_fields swept_fields = io::stat_fields::type | io::stat_fields::inode |
                                          io::stat_fields::changed | io::stat_fields::allocated |
                                          io::stat_fields::size;
 
 result<io::directory_handle> open_listed(const io::path_handle& base, std::string_view name) {
-    const auto opened = io::open_at(
-        io::anchor_directory{.descriptor = base.descriptor(), .limit = within}, io::terminated_path(name),
-        {.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW, .operation = "list the recycle bin"});
+    const auto opened =
+        io::open_at(io::anchor_directory{.descriptor = base.descriptor(), .limit = recycle_confinement},
+                    io::terminated_path(name),
+                    {.flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW, .operation = "list the recycle bin"});
     if (not opened) return failure(opened.error());
     return io::directory_handle({.descriptor = *opened, .kind = io::handle_kind::directory, .readable = true},
-                                within);
+                                recycle_confinement);
+}
+
+// As in the size of the bin: a file with holes is not as large as it seems.
+std::uint64_t bytes_of(const io::file_status& file) noexcept {
+    return std::min<std::uint64_t>(file.size_bytes, file.allocated_bytes);
+}
+
+bool rename_if_free(const io::path_handle& from, const char* name, const io::path_handle& to,
+                    const char* new_name) noexcept {
+    if (::renameat2(from.descriptor(), name, to.descriptor(), new_name, RENAME_NOREPLACE) == 0) return true;
+    if (errno != EINVAL and errno != ENOSYS) return false;
+    // The file system does not know the flag.
+    return ::linkat(from.descriptor(), name, to.descriptor(), new_name, 0) == 0 and
+           ::unlinkat(from.descriptor(), name, 0) == 0;
 }
 
 }  // namespace
@@ -37,10 +56,14 @@ recycle_sweep::recycle_sweep(const host_tree& tree, std::chrono::system_clock::t
 }
 
 bool recycle_sweep::begin_pass() {
-    const auto bin = recycle_bin(tree_).open();
-    if (not bin) return false;
-    auto listed = open_listed(*bin, ".");
-    if (not listed) return false;
+    auto bin = recycle_bin(tree_).open();
+    auto listed = bin ? open_listed(*bin, ".") : result<io::directory_handle>(failure(bin.error()));
+    if (not listed) {
+        if (listed.error() != std::errc::no_such_file_or_directory)
+            tree_.recycle_trouble.set(tree_.options.recycle->directory + ": " + listed.error().reason());
+        return false;
+    }
+    bin_ = *std::move(bin);
     levels_.push_back({.open = *std::move(listed), .name = {}});
     return true;
 }
@@ -69,14 +92,18 @@ void recycle_sweep::descend() {
     // Deeper directories are not those of the server.
     if (levels_.size() > limits::recycled_depth_max + 2) return;
     auto opened = open_listed(above.open, name);
-    if (opened) levels_.push_back({.open = *std::move(opened), .name = std::move(name)});
+    const auto owner = opened ? recycle_owner_of(*opened) : result<std::uint32_t>(failure(opened.error()));
+    const bool is_in_bin_itself = levels_.size() == 1;
+    if (not owner or not(is_in_bin_itself or *owner == above.owner)) return;
+    levels_.push_back({.open = *std::move(opened), .name = std::move(name), .owner = *owner});
 }
 
 // A directory in which files remain stays, because it is not empty.
 void recycle_sweep::leave() {
     const std::string name = std::move(levels_.back().name);
     levels_.pop_back();
-    if (not levels_.empty()) (void)io::remove_directory(levels_.back().open, name);
+    if (levels_.empty() or not recycle_bin(tree_).has_directory(levels_.back().open)) return;
+    (void)io::remove_directory(levels_.back().open, name);
 }
 
 void recycle_sweep::visit(level& here) {
@@ -100,20 +127,19 @@ void recycle_sweep::visit_file(const level& here, const io::directory_entry& ent
     if (not is_second_) {
         const bool is_old = rules.age_max.count() != 0 and age > rules.age_max;
         const bool is_gone = is_old and remove_file(here, entry);
-        if (not is_gone and not bytes_by_age_.empty())
-            bytes_by_age_[index_of(age)] += entry.status.size_bytes;
+        if (not is_gone and not bytes_by_age_.empty()) bytes_by_age_[index_of(age)] += bytes_of(entry.status);
         return;
     }
     const std::size_t index = index_of(age);
     const bool is_removed = index > removed_age_ or (index == removed_age_ and removed_bytes_ != 0);
     if (is_removed and remove_file(here, entry) and index == removed_age_)
-        removed_bytes_ -= std::min(removed_bytes_, entry.status.size_bytes);
+        removed_bytes_ -= std::min(removed_bytes_, bytes_of(entry.status));
 }
 
-// The name may have been given to another file since it was listed.
+// Its name may have been given to another file since it was listed.
 bool recycle_sweep::remove_file(const level& here, const io::directory_entry& entry) const {
     const auto descriptor =
-        io::open_at(io::anchor_directory{.descriptor = here.open.descriptor(), .limit = within},
+        io::open_at(io::anchor_directory{.descriptor = here.open.descriptor(), .limit = recycle_confinement},
                     io::terminated_path(entry.name), {.flags = O_PATH | O_NOFOLLOW, .operation = "remove"});
     if (not descriptor) return false;
     const io::handle file({.descriptor = *descriptor, .kind = io::handle_kind::path});
@@ -122,9 +148,40 @@ bool recycle_sweep::remove_file(const level& here, const io::directory_entry& en
                        status->inode == entry.status.inode and status->changed == entry.status.changed;
     if (not is_it) return false;
     outlived_streams streams(tree_, file);
-    if (not io::remove(here.open, entry.name)) return false;
+    if (not remove_listed(here, entry)) return false;
     streams.retire_if_unused();
     return true;
+}
+
+// The directory is checked after the rename: until then, a client may move it out of the bin.
+bool recycle_sweep::remove_listed(const level& here, const io::directory_entry& entry) const {
+    const io::temporary_name moved;
+    const io::terminated_path name(entry.name);
+    if (not recycle_bin(tree_).has_directory(here.open)) return false;
+    const auto server = static_cast<std::uint32_t>(::geteuid());
+    const auto removed =
+        make_recycle_directory(bin_, bin_, removed_name, {.wanted = server, .other = server});
+    if (not removed) {
+        tree_.recycle_trouble.set(tree_.options.recycle->directory + ": " + removed.error().reason());
+        return false;
+    }
+    if (not rename_if_free(here.open, name.c_str(), *removed, moved.c_str())) return false;
+    const auto status = io::status_at(*removed, moved.c_str(), io::follow::no, io::stat_fields::inode);
+    const bool is_it = status and status->inode == entry.status.inode;
+    if (is_it and recycle_bin(tree_).has_directory(here.open))
+        return ::unlinkat(removed->descriptor(), moved.c_str(), 0) == 0;
+    give_back(here, entry.name, *removed, moved.c_str());
+    return false;
+}
+
+// A client may have used the name meanwhile. What stays in the bin is as old as its last rename.
+void recycle_sweep::give_back(const level& here, std::string_view name, const io::path_handle& removed,
+                              const char* moved) {
+    for (std::uint64_t version = 1; version <= limits::recycled_versions_tried_max; ++version) {
+        const std::string chosen = recycle_bin::name_of_version(name, version);
+        if (rename_if_free(removed, moved, here.open, chosen.c_str())) return;
+        if (errno != EEXIST) return;
+    }
 }
 
 // The oldest files go, and of those of about the same age only as many as needed.

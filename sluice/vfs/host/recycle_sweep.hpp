@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <string>
 #include <vector>
@@ -19,9 +18,13 @@ class host_tree;
 /// pass removes the files that are too old, and adds up the sizes of the others by age; the second
 /// one removes the oldest of them. Directories without files are removed.
 ///
-/// Paths are never resolved again: each directory is opened in the one above it, without following
-/// links, within the mount. A local user who moves
-/// names at the same time prevents at most that files of this user are removed.
+/// Clients restore files and whole directories while a pass is in them, and the owner of a
+/// directory may exchange its names. So paths are never resolved again: each directory is opened in
+/// the one above it, without following links, within the mount. Beneath the directory of an owner,
+/// only directories of the same owner are entered: others may have been moved there, with files
+/// that this owner could not remove. A file is first renamed into a directory of the server in the
+/// bin. It is removed there if it is the one that was listed, and if its directory is
+/// still in the bin; otherwise it returns.
 ///
 /// Thread safety: one thread at a time. Lifetime: the tree outlives it. Memory: bounded by
 /// limits::recycled_depth_max and the size of a batch.
@@ -37,6 +40,7 @@ private:
     struct level {
         io::directory_handle open;
         std::string name;
+        std::uint32_t owner = 0;
         std::uint64_t position = 0;
         std::vector<std::string> unseen{};  // directories of the present batch
     };
@@ -49,12 +53,16 @@ private:
     void visit(level& here);
     void visit_file(const level& here, const io::directory_entry& entry);
     [[nodiscard]] bool remove_file(const level& here, const io::directory_entry& entry) const;
+    [[nodiscard]] bool remove_listed(const level& here, const io::directory_entry& entry) const;
+    static void give_back(const level& here, std::string_view name, const io::path_handle& removed,
+                          const char* moved);
     [[nodiscard]] bool choose_age();
     [[nodiscard]] std::chrono::seconds age_of(const io::file_status& status) const noexcept;
     [[nodiscard]] static std::size_t index_of(std::chrono::seconds age) noexcept;
 
     const host_tree& tree_;
     const std::chrono::system_clock::time_point now_;
+    io::path_handle bin_;
     std::vector<level> levels_;
     std::vector<std::uint64_t> bytes_by_age_;  // in the first pass
     bool is_begun_ = false;

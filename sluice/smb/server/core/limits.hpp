@@ -190,13 +190,13 @@ inline constexpr std::chrono::seconds slow_turn_log_period{10};
 /// locked; it doubles from the first to the second.
 inline constexpr std::chrono::milliseconds peer_pause_min{1};
 inline constexpr std::chrono::milliseconds peer_pause_max{64};
+/// How often an open, a rename or the removal before a reply is tried while another server is
+/// checking the file: about three seconds for an open.
+inline constexpr unsigned peer_attempts_max = 50;
 
 /// The time between two passes over a recycle bin, and between the parts of a pass.
 inline constexpr std::chrono::milliseconds tidying_pause{600'000};
 inline constexpr std::chrono::milliseconds tidying_part_pause{10};
-/// How often an open, a rename or the removal before a reply is tried while another server is
-/// checking the file: about three seconds for an open.
-inline constexpr unsigned peer_attempts_max = 50;
 
 /// Longest path within a share, in UTF-16 units, and its longest component.
 inline constexpr std::size_t path_units_max = 32'760;

@@ -13,6 +13,7 @@
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
 #include "sluice/smb/server/operation/persistent_opens.hpp"
+#include "sluice/smb/server/operation/recycle_report.hpp"
 #include "sluice/vfs/node_names.hpp"
 
 namespace sluice::smb::server {
@@ -127,6 +128,8 @@ public:
         if (is_removed) {
             vfs::volume& volume = by.front()->through->volume();
             host_.names_of(volume, is_beyond_mount(volume, *by.front()->node)).count_removal();
+        } else if (not by.empty()) {
+            report_recycle_problem(host_, by.front()->through->volume());
         }
         const file_section held(*file_);
         ENSURE(not is_removed or file_->protocol(held).phase() == delete_phase::removing,

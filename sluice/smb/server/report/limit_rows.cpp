@@ -4,6 +4,7 @@
 #include "sluice/smb/server/report/snapshot.hpp"
 #include "sluice/smb/wire/rpc/rpc_pipe.hpp"
 #include "sluice/smb/wire/rpc/rpc_srvsvc.hpp"
+#include "sluice/vfs/limits.hpp"
 
 namespace sluice::smb::server {
 
@@ -345,13 +346,20 @@ void add_other_servers(std::vector<limit_row>& to) {
     constexpr std::string_view group = "Other servers";
     to.push_back({"peer_pause_min", group, "shortest time between checks of another server",
                   ms(limits::peer_pause_min), "ms"});
-    to.push_back({"tidying_pause", group, "time between two passes over a recycle bin",
-                  ms(limits::tidying_pause), "ms"});
-    to.push_back({"tidying_part_pause", group, "time between the parts of such a pass",
-                  ms(limits::tidying_part_pause), "ms"});
     to.push_back(
         {"peer_pause_max", group, "longest time between such checks", ms(limits::peer_pause_max), "ms"});
     to.push_back({"peer_attempts_max", group, "checks until an open is rejected", limits::peer_attempts_max});
+}
+
+void add_recycle_bins(std::vector<limit_row>& to) {
+    constexpr std::string_view group = "Recycle bins";
+    to.push_back({"recycled_depth_max", group, "directories above a file that are created again",
+                  vfs::limits::recycled_depth_max});
+    to.push_back({"recycled_versions_tried_max", group, "names that are tried before one with the time",
+                  vfs::limits::recycled_versions_tried_max});
+    to.push_back({"tidying_pause", group, "time between two passes", ms(limits::tidying_pause), "ms"});
+    to.push_back({"tidying_part_pause", group, "time between the parts of a pass, of about 100 names",
+                  ms(limits::tidying_part_pause), "ms"});
 }
 
 }  // namespace
@@ -376,6 +384,7 @@ std::vector<limit_row> limit_rows(const limits_in_use& now) {
     add_sessions(rows, now);
     add_pipes(rows, now);
     add_other_servers(rows);
+    add_recycle_bins(rows);
     return rows;
 }
 

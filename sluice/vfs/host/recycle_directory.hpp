@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "sluice/base/result.hpp"
+#include "sluice/io/path/file_status.hpp"
+#include "sluice/io/path/path_handle.hpp"
+
+// Internal to the host volume: the directories of the recycle bin.
+//
+// The bin is the server's, and only the server can write to it. A directory in it belongs to the
+// owner of files, who may rename, add and remove names beneath it at any time. So the server never
+// relies on a name there: it opens directories one by one, without links, on one mount, and checks
+// what it has opened. It creates and gives away a directory where only it can write, in the bin,
+// and renames it to its place then: a change of the owner by a name beneath could be led to another
+// directory.
+
+namespace sluice::vfs {
+
+/// Limits every path in the bin.
+inline constexpr auto recycle_confinement = io::confinement::beneath_one_mount_no_symlinks;
+
+/// The owners that a directory may have. For one that does not exist, the first is its owner.
+struct recycle_owners {
+    std::uint32_t wanted = 0;
+    std::uint32_t other = 0;
+};
+
+/// Opens a directory by one name in another. Errors: EACCES if it has another owner, or if other
+/// accounts may write to it; ENOENT; ELOOP, ENOTDIR if it is a link or a file; EXDEV if it is a
+/// mount. Blocks: for the file system.
+[[nodiscard]] result<io::path_handle> open_recycle_directory(const io::path_handle& base,
+                                                             std::string_view name, recycle_owners owners);
+
+/// Returns the owner of an open directory. Errors: EIO.
+[[nodiscard]] result<std::uint32_t> recycle_owner_of(const io::handle& directory);
+
+/// Opens a directory in `base`; creates it with mode 0700 if there is none. `bin` is the bin, which
+/// may be the base: only there may a server without the privilege to change owners keep the
+/// directory. Errors: as open_recycle_directory; EPERM if the owner cannot be set; those of
+/// mkdir(2). Blocks: for the file system.
+[[nodiscard]] result<io::path_handle> make_recycle_directory(const io::path_handle& bin,
+                                                             const io::path_handle& base,
+                                                             std::string_view name, recycle_owners owners);
+
+}  // namespace sluice::vfs
