@@ -97,6 +97,20 @@ inline result<void> node_names::set_alternate_name(const short_name& /*name*/) n
     return failure({EOPNOTSUPP, "change a name"});
 }
 
+/// Removes the name of a node for a client, as node_names::recycle. Errors: also as names_of.
+/// Blocks: for the file system.
+[[nodiscard]] inline result<void> recycle(node& of) noexcept {
+    const auto part = names_of(of);
+    return part ? (*part)->recycle() : result<void>(failure(part.error()));
+}
+
+/// Returns whether a file was found under another name, as node_names::is_recycled. Blocks: for the
+/// file system.
+[[nodiscard]] inline bool is_recycled(node& of) noexcept {
+    node_names* const part = of.names();
+    return part != nullptr and part->is_recycled();
+}
+
 /// Removes the name of a node, as node_names::remove. Errors: also as names_of. Blocks:
 /// for the file system.
 [[nodiscard]] inline result<void> remove(node& of) noexcept {

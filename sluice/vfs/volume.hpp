@@ -100,8 +100,8 @@ public:
     /// Returns whether tidy() does anything. Any thread.
     [[nodiscard]] virtual bool needs_tidying() const noexcept { return false; }
 
-    /// Returns what the recycle bin has failed to do since the last call, for the log: a path and
-    /// the reason. Empty: nothing. Any thread. Allocates: yes.
+    /// Returns the last failure of the recycle bin since the previous call, for the log: a path
+    /// and the reason. Empty: none. Any thread. Allocates: yes.
     [[nodiscard]] virtual std::string take_recycle_problem() noexcept { return {}; }
 
     [[nodiscard]] virtual const volume_features& features() const noexcept = 0;

@@ -315,12 +315,13 @@ class PreviousVersions(Smbclient):
 
 class Configured(Smbclient):
     """A share with SETTINGS in a configuration file."""
+    ARGUMENTS = ()
 
     def setUp(self):
         served.make_directories(self)
         self.configuration = self.local / "sluice.toml"
         self.write_settings(self.SETTINGS)
-        self.server = served.Server(self.program, self.local, self.multiplexer, ("--config", str(self.configuration)),
+        self.server = served.Server(self.program, self.local, self.multiplexer, ("--config", str(self.configuration), *self.ARGUMENTS),
                                     share="local")
         self.server.__enter__()
         self.addCleanup(self.server.__exit__, None, None, None)
@@ -388,83 +389,6 @@ reject = ["*.exe", "private"]
         self.server.reload()
         self.do("put new g; put new a.exe")
         self.assertEqual([self.mode(each) for each in ("f", "g", "a.exe")], ["0640", "0600", "0600"])
-
-
-@served.on_every_multiplexer
-class RecycleBin(Configured):
-    """Deleted files move to the bin of the share."""
-    SETTINGS = 'recycle = { days = 30, size = "1G", exclude = ["*.tmp"] }\n'
-    BIN = f".recycle/{os.geteuid()}"
-
-    def put(self, name, content=b"content"):
-        (self.directory / name).parent.mkdir(parents=True, exist_ok=True)
-        (self.directory / name).write_bytes(content)
-
-    def wait_until(self, is_true):
-        deadline = time.monotonic() + COMMAND_SECONDS_MAX
-        while not is_true():
-            self.assertLess(time.monotonic(), deadline, self.server.log())
-            time.sleep(0.02)
-
-    def test_a_deleted_file_moves_to_the_bin_and_back(self):
-        for name in DIALECTS:
-            with self.subTest(dialect=name):
-                self.put("d/f", b"data")
-                self.do("del d/f", *dialect(name))
-                self.assertFalse((self.directory / "d" / "f").exists())
-                self.assertEqual((self.directory / self.BIN / "d" / "f").read_bytes(), b"data")
-                self.do(f"rename {self.BIN}/d/f d/f", *dialect(name))
-                self.assertEqual((self.directory / "d" / "f").read_bytes(), b"data")
-
-    def test_a_deleted_tree_is_in_the_bin_with_its_versions(self):
-        for content in (b"1", b"2"):
-            self.put("tree/a/b/file.txt", content)
-            self.do("deltree tree")
-        self.assertFalse((self.directory / "tree").exists())
-        found = served.tree_of(self.directory / self.BIN)
-        self.assertEqual(found["tree/a/b/file.txt"], b"1")
-        self.assertEqual(found["tree/a/b/file (2).txt"], b"2")
-
-    def test_excluded_files_and_those_in_the_bin_are_removed(self):
-        self.put("a.tmp")
-        self.put("f")
-        self.do(f"del a.tmp; del f; del {self.BIN}/f")
-        self.assertEqual(list((self.directory / self.BIN).iterdir()), [])
-
-    def test_a_rename_and_an_overwritten_file_leave_the_bin_empty(self):
-        (self.local / "new").write_bytes(b"new")
-        self.put("f")
-        self.do("put new f; rename f g")
-        self.assertFalse((self.directory / ".recycle").exists())
-
-    def test_a_replaced_file_is_in_the_bin(self):
-        self.put("d/f", b"old")
-        self.put("new", b"new")
-        self.do("rename new d/f -f")
-        self.assertEqual((self.directory / "d" / "f").read_bytes(), b"new")
-        self.assertEqual((self.directory / self.BIN / "d" / "f").read_bytes(), b"old")
-
-    def test_the_bin_is_hidden(self):
-        self.put("f")
-        self.do("del f")
-        self.assertRegex(self.do("ls"), r"\.recycle +DH")
-
-    def test_the_log_tells_why_a_file_cannot_be_moved(self):
-        self.put("f")
-        (self.directory / ".recycle").mkdir()
-        (self.directory / ".recycle").chmod(0o777)
-        self.refuse("del f", "NT_STATUS_ACCESS_DENIED")
-        self.assertEqual((self.directory / "f").read_bytes(), b"content")
-        self.wait_until(lambda: "cannot use the recycle bin" in self.server.log())
-        self.assertIn("f: use the recycle bin of another account: Permission denied", self.server.log())
-
-    def test_old_files_are_removed_by_size_after_a_reload(self):
-        self.put("f", b"x" * 5000)
-        self.put("g", b"x" * 5000)
-        self.do("del f; del g")
-        self.write_settings('recycle = { size = "8k" }\n')
-        self.server.reload()
-        self.wait_until(lambda: len(list((self.directory / self.BIN).iterdir())) == 1)
 
 
 @served.on_every_multiplexer

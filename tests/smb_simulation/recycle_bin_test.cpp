@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <random>
 #include <variant>
@@ -13,6 +14,7 @@
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
+#include "sluice/vfs/node_names.hpp"
 #include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // The recycle bin as clients see it.
@@ -28,9 +30,43 @@ using wire::file_information_class;
 using wire::lease_state;
 using wire::nt_status;
 
+// Another server of the same directory.
+class other_server final : public server::peer_servers {
+public:
+    std::unique_ptr<server::peer_file> file(const vfs::file_key&) override {
+        return std::make_unique<seen_file>(*this);
+    }
+    std::function<void()> before_raise;  // called once
+    unsigned open_for_claims = 0;        // how often it still has a file open when it is claimed
+
+private:
+    class seen_file final : public server::peer_file {
+    public:
+        explicit seen_file(other_server& by) noexcept : by_(by) {}
+        result<server::share_mode_lock_byte> raise(server::share_mode_lock_byte,
+                                                   server::share_mode_lock_byte) noexcept override {
+            if (const auto act = std::exchange(by_.before_raise, nullptr)) act();
+            return server::share_mode_lock_byte::none;
+        }
+        void lower(server::share_mode_lock_byte) noexcept override {}
+        result<void> claim_exclusively() noexcept override {
+            if (by_.open_for_claims == 0) return {};
+            --by_.open_for_claims;
+            return failure({EBUSY, "claim"});
+        }
+        void end_exclusive_claim() noexcept override {}
+        bool lock(const sync::byte_range&, server::peer_lock) noexcept override { return true; }
+        bool is_lockable(const sync::byte_range&, server::peer_lock) noexcept override { return true; }
+
+    private:
+        other_server& by_;
+    };
+};
+
 class recycle_bin : public testing::Test {
 protected:
-    recycle_bin() : world_(io::simulation_options{.seed = 1}, 1) {
+    explicit recycle_bin(server::peer_servers* peers = nullptr)
+        : world_(io::simulation_options{.seed = 1}, 1, nullptr, peers) {
         std::string name = (fs::temp_directory_path() / "sluice-recycle-XXXXXX").string();
         EXPECT_NE(::mkdtemp(name.data()), nullptr);
         root_ = name;
@@ -138,7 +174,7 @@ TEST_F(recycle_bin, receives_a_file_that_a_rename_replaces) {
     EXPECT_EQ(rename_over("g", "f"), nt_status::success);
     EXPECT_EQ(content(root_ / "f"), "new");
     EXPECT_EQ(content(in_bin("f")), "old");
-    // Each name is opened as the file that has it now.
+    // Both names can be opened.
     close(*client_, client_->create("f", that_opens(create_disposition::open)).file);
     delete_file(*client_, ".recycle\\" + std::to_string(::geteuid()) + "\\f");
     EXPECT_FALSE(fs::exists(in_bin("f")));
@@ -218,6 +254,41 @@ TEST_F(recycle_bin, gives_every_deleted_file_a_name_of_its_own_whatever_clients_
                 found.insert(content(each.path()));
         EXPECT_EQ(found, expected);
     }
+}
+
+class recycle_bin_of_two_servers : public recycle_bin {
+protected:
+    recycle_bin_of_two_servers() : recycle_bin(&peer_) {}
+    void delete_at_other_server(std::string_view name) {
+        vfs::volume& volume = world_.server->context().find_share("files")->volume();
+        EXPECT_TRUE(vfs::recycle(**volume.find(name, vfs::follow_links::no)));
+    }
+    static other_server peer_;
+};
+other_server recycle_bin_of_two_servers::peer_;
+
+TEST_F(recycle_bin_of_two_servers, receives_a_file_when_the_other_has_closed_it) {
+    put("f", "data");
+    const auto opened = client_->create("f", that_opens(create_disposition::open, true));
+    peer_.open_for_claims = 10;
+    close(*client_, opened.file);
+    EXPECT_TRUE(fs::exists(root_ / "f"));
+    world_.run();
+    EXPECT_FALSE(fs::exists(root_ / "f"));
+    EXPECT_EQ(content(in_bin("f")), "data");
+}
+
+TEST_F(recycle_bin_of_two_servers, has_no_file_that_a_client_opens_by_its_former_name) {
+    put("f", "data");
+    peer_.before_raise = [this] { delete_at_other_server("f"); };
+    EXPECT_EQ(client_->try_create("f", that_opens(create_disposition::open)),
+              nt_status::object_name_not_found);
+    EXPECT_EQ(content(in_bin("f")), "data");
+    put("f", "new");
+    peer_.before_raise = [this] { delete_at_other_server("f"); };
+    const auto made = client_->create("f", that_opens(create_disposition::open_if));
+    EXPECT_EQ(made.action, wire::create_action::created);
+    EXPECT_EQ(content(root_ / "f"), "");
 }
 
 }  // namespace

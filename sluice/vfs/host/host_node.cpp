@@ -303,12 +303,14 @@ result<void> host_node::recycle() noexcept {
     if (not tree_.options.recycle or kind() != node_kind::file) return remove();
     if (const auto may = may_move(); not may) return may;
     bring_streams();
+    const recycle_bin bin(tree_);
     for (unsigned attempt = 1;; ++attempt) {
         // Another open of the file has moved it: its name is gone, and the file in the bin stays.
         const auto where = tree_.present_path(held());
-        if (is_recycled_at(where)) return failure({ENOENT, "recycle", held().descriptor()});
+        if (bin.has_taken(held(), known_path(), where))
+            return failure({ENOENT, "recycle", held().descriptor()});
         if (not where) return remove();
-        const auto taken = recycle_bin(tree_).take(held(), *where);
+        const auto taken = bin.take(held(), *where);
         if (taken) return *taken ? result<void>() : remove();
         const bool has_moved = taken.error() == std::errc::resource_unavailable_try_again;
         if (not has_moved or attempt == limits::lookup_attempts_max)
@@ -317,23 +319,8 @@ result<void> host_node::recycle() noexcept {
 }
 
 bool host_node::is_recycled() noexcept {
-    return tree_.options.recycle and is_recycled_at(tree_.present_path(held()));
-}
-
-bool host_node::is_recycled_at(const std::optional<std::string>& where) const {
-    const recycle_bin bin(tree_);
-    const std::string known = known_path();
-    if (bin.contains(known)) return false;
-    // A file that another one has replaced has only its name in the bin, which the kernel does not
-    // know by its descriptor.
-    if (where and not bin.contains(*where)) return false;
-    const account_identity::pause as_process;
-    const auto itself = io::status_of(held(), io::stat_fields::inode);
-    const auto there = io::status_at(tree_.root(), known, io::follow::yes, io::stat_fields::inode);
-    if (not itself) return false;
-    if (there) return not there->is_same_inode(*itself);
-    const int code = there.error().code();
-    return code == ENOENT or code == ENOTDIR or code == ELOOP;
+    return tree_.options.recycle and
+           recycle_bin(tree_).has_taken(held(), known_path(), tree_.present_path(held()));
 }
 
 result<void> host_node::remove() noexcept {

@@ -125,7 +125,6 @@ private:
     [[nodiscard]] result<void> rename_within(std::string_view path, when_taken taken) noexcept;
     [[nodiscard]] result<void> link_within(std::string_view path, when_taken taken) noexcept;
     [[nodiscard]] result<void> rename_over(const host_place& there, when_taken taken);
-    [[nodiscard]] bool is_recycled_at(const std::optional<std::string>& where) const;
     [[nodiscard]] result<void> replace_by(const io::handle& renamed, const std::string& taken) noexcept;
     [[nodiscard]] bool remove_empty_store() const noexcept;
     [[nodiscard]] result<void> become_file(const std::string& where);

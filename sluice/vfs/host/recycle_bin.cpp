@@ -73,6 +73,20 @@ bool recycle_bin::has_directory(const io::handle& directory) const {
     return where and contains(*where);
 }
 
+// A file that another one has replaced has only its name in the bin, which the kernel does not know
+// by its descriptor.
+bool recycle_bin::has_taken(const io::handle& file, std::string_view known,
+                            const std::optional<std::string>& present) const noexcept {
+    if (contains(known) or (present and not contains(*present))) return false;
+    const account_identity::pause as_process;
+    const auto itself = io::status_of(file, io::stat_fields::inode);
+    const auto named = io::status_at(tree_.root(), known, io::follow::yes, io::stat_fields::inode);
+    if (not itself) return false;
+    if (named) return not named->is_same_inode(*itself);
+    return has_code(named.error(), ENOENT) or has_code(named.error(), ENOTDIR) or
+           has_code(named.error(), ELOOP);
+}
+
 result<io::path_handle> recycle_bin::open() const {
     const auto server = static_cast<std::uint32_t>(::geteuid());
     return open_recycle_directory(tree_.root(), tree_.options.recycle->directory,

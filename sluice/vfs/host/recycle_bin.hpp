@@ -36,18 +36,24 @@ public:
     /// Returns whether an open directory is the bin, or beneath it, now.
     [[nodiscard]] bool has_directory(const io::handle& directory) const;
 
+    /// Returns whether a file that was found as `known` is in the bin now, with the path `present`,
+    /// or has no name that the kernel knows: then `known` is that of another file, or of none.
+    /// Needs no rights. Blocks: for the file system.
+    [[nodiscard]] bool has_taken(const io::handle& file, std::string_view known,
+                                 const std::optional<std::string>& present) const noexcept;
+
     /// Moves a file, whose present path is `where`, to the bin, with its streams, attributes and
     /// ACL. Returns false if it is not for the bin: the caller then removes it. That is a directory
     /// or a link, a file in the bin, one of an excluded name, and one that is larger than the bin.
     /// Errors: EAGAIN if the file has another path now; EXDEV if it is on another mount than the
-    /// root; EACCES, EPERM if the user of the call may not remove the name, or if others may write
-    /// to the bin; ENOENT; ENOSPC, EDQUOT; those of rename(2). The file then keeps its name. Blocks:
-    /// for the file system.
+    /// root; EACCES, EPERM if the user of the call may not remove the name, or if others may
+    /// write to the bin; ENOENT; ENOSPC, EDQUOT; those of rename(2). The file then keeps its name.
+    /// Blocks: for the file system.
     [[nodiscard]] result<bool> take(const io::handle& file, std::string_view where) const;
 
     /// Gives a file, whose path is `where`, a name in the bin as well, so that it is there if
-    /// another file replaces it at once. Returns std::nullopt if it is not for the bin; and an empty
-    /// name if the file system has no links: then it has moved there. Errors: as take().
+    /// another file replaces it at once. Returns std::nullopt if it is not for the bin; and an
+    /// empty name if the file system has no links: then it has moved there. Errors: as take().
     [[nodiscard]] result<std::optional<kept_name>> keep(const io::handle& file, std::string_view where) const;
     /// Takes back what keep() has returned, if it is still the name of the file.
     void forget(const io::handle& file, const kept_name& kept) const noexcept;

@@ -26,8 +26,8 @@ result<void> make_for_server(const io::path_handle& base, std::string_view name)
     return failure(cannot_create(name));
 }
 
-// Whoever owns the base can exchange its names. So nothing is done by a name in it but the rename,
-// which replaces at most an empty directory.
+// The owner of the base can exchange its names. So nothing uses a name in it but the rename, which
+// replaces at most an empty directory.
 result<void> make_for_owner(const io::path_handle& bin, const io::path_handle& base, std::string_view name,
                             std::uint32_t owner) {
     const io::temporary_name fresh;

@@ -36,10 +36,10 @@ struct recycle_owners {
 /// Returns the owner of an open directory. Errors: EIO.
 [[nodiscard]] result<std::uint32_t> recycle_owner_of(const io::handle& directory);
 
-/// Opens a directory in `base`; creates it with mode 0700 if there is none. `bin` is the bin, which
-/// may be the base: only there may a server without the privilege to change owners keep the
-/// directory. Errors: as open_recycle_directory; EPERM if the owner cannot be set; those of
-/// mkdir(2). Blocks: for the file system.
+/// Opens a directory in `base`, which may be the bin itself; creates it with mode 0700 if it does
+/// not exist. A server without the privilege to change owners keeps a directory in the bin, and
+/// creates no directory for another owner elsewhere. Errors: as open_recycle_directory; EPERM if
+/// the server may not set the owner; those of mkdir(2). Blocks: for the file system.
 [[nodiscard]] result<io::path_handle> make_recycle_directory(const io::path_handle& bin,
                                                              const io::path_handle& base,
                                                              std::string_view name, recycle_owners owners);

@@ -170,13 +170,13 @@ bool recycle_sweep::remove_listed(const level& here, const io::directory_entry& 
     const bool is_it = status and status->inode == entry.status.inode;
     if (is_it and recycle_bin(tree_).has_directory(here.open))
         return ::unlinkat(removed->descriptor(), moved.c_str(), 0) == 0;
-    give_back(here, entry.name, *removed, moved.c_str());
+    put_back(here, entry.name, *removed, moved.c_str());
     return false;
 }
 
-// A client may have used the name meanwhile. What stays in the bin is as old as its last rename.
-void recycle_sweep::give_back(const level& here, std::string_view name, const io::path_handle& removed,
-                              const char* moved) {
+// A client may have given the name to another file in between.
+void recycle_sweep::put_back(const level& here, std::string_view name, const io::path_handle& removed,
+                             const char* moved) {
     for (std::uint64_t version = 1; version <= limits::recycled_versions_tried_max; ++version) {
         const std::string chosen = recycle_bin::name_of_version(name, version);
         if (rename_if_free(removed, moved, here.open, chosen.c_str())) return;

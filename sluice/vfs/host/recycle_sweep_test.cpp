@@ -175,7 +175,7 @@ TEST_F(recycle_sweep_test, a_bin_that_cannot_be_used_is_for_the_log) {
               ".recycle: use the recycle bin of another account: Permission denied");
 }
 
-TEST_F(recycle_sweep_test, a_new_process_goes_on_with_the_age_of_files) {
+TEST_F(recycle_sweep_test, a_new_process_finds_the_age_of_files) {
     open({.age_max = std::chrono::days(30)});
     put("f");
     ASSERT_EQ(recycle("f"), 0);

@@ -31,7 +31,7 @@ protected:
     }
 };
 
-TEST_F(recycle_by_threads, a_directory_that_is_restored_during_passes_keeps_what_it_contains) {
+TEST_F(recycle_by_threads, a_directory_that_is_restored_during_passes_keeps_its_files) {
     open({.age_max = std::chrono::days(1)});
     std::set<fs::path> restored;
     {

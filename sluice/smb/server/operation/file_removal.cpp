@@ -31,8 +31,8 @@ enum class removed_to : std::uint8_t { bin, nowhere };
     nt_status status = nt_status::success;
     for (const std::shared_ptr<open>& one : by) {
         seen.begin(*one->node);
-        vfs::node_names& names = *one->node->names();
-        const result<void> removed = where == removed_to::bin ? names.recycle() : names.remove();
+        const result<void> removed =
+            where == removed_to::bin ? vfs::recycle(*one->node) : vfs::remove(*one->node);
         // Another may have removed the same name.
         const bool is_gone = not removed and removed.error() == std::errc::no_such_file_or_directory;
         if (not removed and not(is_gone and one != by.front())) status = status_of(removed.error());

@@ -401,8 +401,7 @@ private:
         if (moves) end_rename(r_.host(), *one_, status_ == nt_status::success);
         times.record(is_deferred ? one_.get() : nullptr);
         const bool has_replaced = replaces and status_ == nt_status::success;
-        if (has_replaced) round.names().count_removal();
-        if (replaces and not has_replaced) report_recycle_problem(r_.host(), volume);
+        has_replaced ? round.names().count_removal() : report_recycle_problem(r_.host(), volume);
         if (status_ == nt_status::success) round.names().record_change();
         marks.release(has_replaced);
         if (status_ == nt_status::success) seen.break_leases(*one_);
