@@ -4,7 +4,6 @@
 #include "sluice/smb/server/report/snapshot.hpp"
 #include "sluice/smb/wire/rpc/rpc_pipe.hpp"
 #include "sluice/smb/wire/rpc/rpc_srvsvc.hpp"
-#include "sluice/vfs/limits.hpp"
 
 namespace sluice::smb::server {
 
@@ -353,10 +352,6 @@ void add_other_servers(std::vector<limit_row>& to) {
 
 void add_recycle_bins(std::vector<limit_row>& to) {
     constexpr std::string_view group = "Recycle bins";
-    to.push_back({"recycled_depth_max", group, "directories above a file that are created again",
-                  vfs::limits::recycled_depth_max});
-    to.push_back({"recycled_versions_tried_max", group, "names that are tried before one with the time",
-                  vfs::limits::recycled_versions_tried_max});
     to.push_back({"tidying_pause", group, "time between two passes", ms(limits::tidying_pause), "ms"});
     to.push_back({"tidying_part_pause", group, "time between the parts of a pass, of about 100 names",
                   ms(limits::tidying_part_pause), "ms"});
