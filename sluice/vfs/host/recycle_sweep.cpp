@@ -176,12 +176,15 @@ bool recycle_sweep::remove_listed(const level& here, const io::directory_entry& 
 
 // A client may have given the name to another file in between.
 void recycle_sweep::put_back(const level& here, std::string_view name, const io::path_handle& removed,
-                             const char* moved) {
+                             const char* moved) const {
     for (std::uint64_t version = 1; version <= limits::recycled_versions_tried_max; ++version) {
         const std::string chosen = recycle_bin::name_of_version(name, version);
         if (rename_if_free(removed, moved, here.open, chosen.c_str())) return;
-        if (errno != EEXIST) return;
+        if (errno != EEXIST) break;
     }
+    const error why = error::last("move back from the recycle bin");
+    const std::string left = tree_.options.recycle->directory + '/' + std::string(removed_name) + '/' + moved;
+    tree_.recycle_trouble.set(std::string(name) + " is " + left + ": " + why.reason());
 }
 
 // The oldest files go, and of those of about the same age only as many as needed.

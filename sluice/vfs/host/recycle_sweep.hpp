@@ -54,8 +54,8 @@ private:
     void visit_file(const level& here, const io::directory_entry& entry);
     [[nodiscard]] bool remove_file(const level& here, const io::directory_entry& entry) const;
     [[nodiscard]] bool remove_listed(const level& here, const io::directory_entry& entry) const;
-    static void put_back(const level& here, std::string_view name, const io::path_handle& removed,
-                         const char* moved);
+    void put_back(const level& here, std::string_view name, const io::path_handle& removed,
+                  const char* moved) const;
     [[nodiscard]] bool choose_age();
     [[nodiscard]] std::chrono::seconds age_of(const io::file_status& status) const noexcept;
     [[nodiscard]] static std::size_t index_of(std::chrono::seconds age) noexcept;
