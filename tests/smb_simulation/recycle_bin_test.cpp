@@ -14,7 +14,6 @@
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
-#include "sluice/vfs/node_names.hpp"
 #include "tests/smb_simulation/clients/compliant_client.hpp"
 
 // The recycle bin as clients see it.
@@ -259,9 +258,9 @@ TEST_F(recycle_bin, gives_every_deleted_file_a_name_of_its_own_whatever_clients_
 class recycle_bin_of_two_servers : public recycle_bin {
 protected:
     recycle_bin_of_two_servers() : recycle_bin(&peer_) {}
-    void delete_at_other_server(std::string_view name) {
-        vfs::volume& volume = world_.server->context().find_share("files")->volume();
-        EXPECT_TRUE(vfs::recycle(**volume.find(name, vfs::follow_links::no)));
+    void delete_at_other_server(const std::string& name) const {
+        fs::create_directories(in_bin(""));
+        fs::rename(root_ / name, in_bin(name));
     }
     static other_server peer_;
 };
