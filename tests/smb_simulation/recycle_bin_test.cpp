@@ -10,7 +10,6 @@
 #include "sluice/smb/wire/file/close.hpp"
 #include "sluice/smb/wire/file/oplock_break.hpp"
 #include "sluice/smb/wire/file/set_info.hpp"
-#include "sluice/smb/wire/file/write.hpp"
 #include "sluice/smb/wire/fscc/fscc_file_names.hpp"
 #include "sluice/smb/wire/fscc/fscc_information_class.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
@@ -103,12 +102,9 @@ protected:
     void close(compliant_client& by, const wire::file_id& file) {
         EXPECT_EQ(by.call(command::close, wire::close_args{.file = file}).status(), nt_status::success);
     }
-    void put(std::string_view name, std::string_view content) {
-        const auto made = client_->create(name, that_opens(create_disposition::overwrite_if));
-        const auto bytes = std::as_bytes(std::span(content));
-        EXPECT_EQ(client_->call(command::write, wire::write_args{.file = made.file, .data = bytes}).status(),
-                  nt_status::success);
-        close(*client_, made.file);
+    // Not by a client: the simulated loop does not wait for the thread that may write to the disk.
+    void put(const std::string& name, std::string_view content) const {
+        std::ofstream(root_ / name) << content;
     }
     nt_status set(compliant_client& by, const wire::file_id& file, file_information_class what,
                   std::span<const std::byte> input) {
