@@ -58,9 +58,9 @@ class CommandLine(unittest.TestCase):
         self.assertTrue(done.stdout.startswith("Usage: sluice COMMAND [OPTIONS]\n"), done.stdout)
 
     def test_no_line_of_a_help_text_is_wider_than_84_columns(self):
-        commands = [[], *([name] for name in "serve status user streams snapshot get put ls cat mkdir rm fat lock probe bench completion".split()),
+        commands = [[], *([name] for name in "serve config status user streams snapshot get put ls cat mkdir rm fat lock probe bench completion".split()),
                     *(["fat", name] for name in "mkfs build label ls stat get put mkfile check repair commit".split()),
-                    ["bench", "smb"], ["bench", "fsmutex"], ["probe", "atomicity"], ["user", "add"], ["streams", "import"],
+                    ["bench", "smb"], ["bench", "fsmutex"], ["probe", "atomicity"], ["user", "add"], ["user", "import"], ["streams", "import"], ["config", "check"], ["config", "show"], ["config", "import"],
                     ["streams", "check"], ["snapshot", "create"], ["snapshot", "list"], ["snapshot", "delete"]]
         for command in commands:
             with self.subTest(command=command):

@@ -113,6 +113,9 @@ public:
     /// Adds an exit status that only this command has to its help: "4 volume damaged".
     command_syntax further_status(const char* what) const;
 
+    /// Returns the texts of the help. The reference is valid while the command_line lives.
+    [[nodiscard]] const help_page& page() const noexcept { return *help_; }
+
     /// Sets the function that runs when the command line names this command and is valid. It may
     /// call leave() and refuse_usage(). Messages from then on name this command.
     void on_call(std::function<void()> action) const;

@@ -4,6 +4,7 @@ namespace sluice::cli {
 
 void add_commands(command_syntax app) {
     add_serve(app);
+    add_config(app);
     add_status(app);
     add_doctor(app);
     add_user(app);

@@ -14,6 +14,7 @@ void add_commands(command_syntax app);
 void add_bench(command_syntax app);
 void add_cat(command_syntax app);
 void add_completion(command_syntax app);
+void add_config(command_syntax app);
 void add_cp(command_syntax app);
 void add_doctor(command_syntax app);
 void add_fat(command_syntax app);

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "sluice/base/random.hpp"
 #include "sluice/cli/message.hpp"
 
 namespace sluice::cli {
@@ -64,6 +65,18 @@ result<secret_text> password_in_file(const std::string& path) {
     auto line = first_line_of(descriptor);
     ::close(descriptor);
     return line;
+}
+
+std::string make_password() {
+    // 20 of 31 characters are 99 bits.
+    constexpr std::string_view letters = "abcdefghjkmnpqrstuvwxyz23456789";
+    system_random random;
+    std::string password;
+    for (int i = 0; i != 20; ++i) {
+        if (i != 0 and i % 5 == 0) password += '-';
+        password += letters[random.below(letters.size())];
+    }
+    return password;
 }
 
 }  // namespace sluice::cli

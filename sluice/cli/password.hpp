@@ -53,4 +53,7 @@ private:
 /// input".
 [[nodiscard]] std::string password_problem(const std::string& source, const error& why);
 
+/// Returns a new random password that is easy to type: no ambiguous characters, in groups; 99 bits.
+[[nodiscard]] std::string make_password();
+
 }  // namespace sluice::cli

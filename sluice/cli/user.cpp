@@ -10,6 +10,7 @@
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/password.hpp"
 #include "sluice/cli/user_edits.hpp"
+#include "sluice/cli/user_import.hpp"
 #include "sluice/cli/user_names.hpp"
 #include "sluice/smb/auth/logon/nt_hash.hpp"
 #include "sluice/smb/server/session/user_database.hpp"
@@ -79,6 +80,18 @@ void add_user(command_syntax app) {
     add("passwd", "change the password of a user", "sluice user passwd bob",
         [arguments] { set_password(*arguments, false); });
     add("remove", "remove a user", "sluice user remove bob", [arguments] { remove(*arguments); });
+    const auto how = std::make_shared<user_import>();
+    const command_syntax importing =
+        user.add_subcommand("import", "add users from Samba, with their passwords")
+            .example("sudo pdbedit -L -w | sudo sluice user import -")
+            .example("sluice user import --dry-run smbpasswd");
+    importing
+        .add_option("FILE", how->file,
+                    "smbpasswd file, or the output of 'pdbedit -L -w'; - for standard input")
+        .required();
+    importing.add_flag("--replace", how->replaces, "replace the passwords of users that exist");
+    importing.add_flag("--dry-run", how->only_prints, "print what would be done, without changes");
+    importing.on_call([arguments, how] { import_users(*open_database(*arguments), *how); });
     user.add_subcommand("list", "list all users").example("sluice user list").on_call([arguments] {
         for (const std::string& name : open_database(*arguments)->names())
             fmt::print("{}\n", name);

@@ -14,6 +14,7 @@ import unittest
 
 MULTIPLEXERS = ("io_uring", "epoll")
 SKIPPED = 77  # the exit status that ctest counts as skipped
+NAME = "SLUICE"  # default of --name in these tests
 USER = "walker"
 PASSWORD = "Stone-Bridge-7"
 
@@ -40,6 +41,7 @@ class Server:
         self._state = tempfile.TemporaryDirectory(prefix="sluice-served-")
         self._log = pathlib.Path(self._state.name) / "log"
         self._command = [str(program), "serve", f"{share}={self.directory}", "--listen", f"{listen}:{port}",
+                         *([] if "--name" in arguments else ["--name", NAME]),
                          "--users-file", str(pathlib.Path(self._state.name) / "users"),
                          "--user", f"{USER}%{PASSWORD}", *arguments]
         self._process = None

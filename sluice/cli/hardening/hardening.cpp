@@ -91,6 +91,9 @@ void server_hardening::apply(const serve_options& options, const std::string& co
     } else {
         allow_directories_of(files_, options.status_socket, tree_access::write);
     }
+    constexpr std::string_view unix_prefix = "unix:";
+    if (options.web.starts_with(unix_prefix))  // the socket is removed at the end
+        allow_directories_of(files_, options.web.substr(unix_prefix.size()), tree_access::write);
     measures_.push_back(files_.enforce());
     confines_files_ = measures_.back().is_active();
     // Landlock also denies execve(2), mounts and tracing. Using both would slow down every system

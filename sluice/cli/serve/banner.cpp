@@ -88,6 +88,7 @@ std::string banner_text(const banner_facts& facts) {
     text += fmt::format("Files       accessed as {}\n", facts.runs_as);
     text += facts.hardening;
     if (not facts.metrics.empty()) text += fmt::format("Metrics     http://{}/metrics\n", facts.metrics);
+    if (not facts.web.empty()) text += fmt::format("Web page    {}\n", facts.web);
     text += fmt::format("I/O         {}\n", facts.multiplexer);
     return text;
 }

@@ -23,6 +23,7 @@ struct banner_facts {
     std::string users_file;
     std::string discovery{};  // where the server can be found, or why not
     std::string metrics{};    // where they are served; empty: metrics are off
+    std::string web{};        // where the page is served; empty: it is off
     std::string multiplexer;  // which, and why
     std::string runs_as;      // the account files are used with
     std::string hardening{};  // lines about the measures that are active, and those that are not

@@ -147,32 +147,41 @@ std::expected<std::optional<std::vector<std::string>>, std::string> host_groups:
     return found_.insert_or_assign(group, std::move(members)).first->second;
 }
 
-std::expected<void, std::string> add_host_groups(serve_options& options, host_groups& host) {
-    std::string problem;
+std::vector<missing_group> add_known_host_groups(serve_options& options, host_groups& host) {
+    std::vector<missing_group> missing;
     host.begin_lookups(options);
-    const auto add = [&](const std::vector<std::string>& entries, const std::string& where) {
+    const auto add = [&](const std::vector<std::string>& entries, const share_options* share) {
+        const std::string where = share == nullptr ? "administrator" : fmt::format("share '{}'", share->name);
         for (const std::string& entry : entries) {
-            if (not entry.starts_with(group_mark) or not problem.empty()) continue;
+            if (not entry.starts_with(group_mark)) continue;
             std::string name = entry.substr(1);
             if (find_group(options.groups, name) != nullptr) continue;
             auto members = host.members_of(name);
             if (not members)
-                problem = fmt::format("{}: group '{}' of this host: {}", where, entry, members.error());
+                missing.push_back(
+                    {.share = share,
+                     .entry = entry,
+                     .text = fmt::format("{}: group '{}' of this host: {}", where, entry, members.error())});
             else if (not*members)
-                problem = unknown_group(where, entry, host.is_confined());
+                missing.push_back({.share = share,
+                                   .entry = entry,
+                                   .text = unknown_group(where, entry, host.is_confined())});
             else
                 options.groups.push_back(
                     {.name = std::move(name), .members = **std::move(members), .is_of_host = true});
         }
     };
-    add(options.administrators, "administrator");
-    for (const share_options& share : options.shares) {
-        const std::string where = fmt::format("share '{}'", share.name);
+    add(options.administrators, nullptr);
+    for (const share_options& share : options.shares)
         for (const auto* const entries :
              {&share.users, &share.read_only_users, &share.write_users, &share.auditors})
-            add(*entries, where);
-    }
-    if (not problem.empty()) return std::unexpected(std::move(problem));
+            add(*entries, &share);
+    return missing;
+}
+
+std::expected<void, std::string> add_host_groups(serve_options& options, host_groups& host) {
+    auto missing = add_known_host_groups(options, host);
+    if (not missing.empty()) return std::unexpected(std::move(missing.front().text));
     if (host.is_confined()) restrict_users(options, host.users_without_groups());
     return {};
 }

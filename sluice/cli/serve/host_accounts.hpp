@@ -15,6 +15,7 @@
 namespace sluice::cli {
 
 struct serve_options;
+struct share_options;
 
 /// Returns the Unix account, with its groups, that the user's file operations run as; std::nullopt
 /// if the host has none, or it cannot be looked up. It is never root: a password must not open
@@ -60,6 +61,16 @@ private:
     std::optional<group_numbers> numbers_;  // the groups of each user
     bool is_confined_ = false;
 };
+
+/// A group that the options name, and whose members cannot be looked up.
+struct missing_group {
+    const share_options* share = nullptr;  // null: a list of the server
+    std::string entry{};                   // "@staff"
+    std::string text{};                    // the whole reason, with the setting
+};
+/// As add_host_groups(), but continues after an error. Returns all errors, which refer to the
+/// shares of the options.
+[[nodiscard]] std::vector<missing_group> add_known_host_groups(serve_options& options, host_groups& host);
 
 /// Adds the groups of the host that the options name and [groups] does not have. If the server has
 /// confined itself, users that were added later are in no group of the host: a share that such

@@ -17,12 +17,15 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/base/random.hpp"
 #include "sluice/cli/commands.hpp"
+#include "sluice/cli/doctor/page_findings.hpp"
 #include "sluice/cli/exit_code.hpp"
 #include "sluice/cli/fat/image/image_share.hpp"
 #include "sluice/cli/hardening/hardening.hpp"
 #include "sluice/cli/message.hpp"
-#include "sluice/cli/serve/activation.hpp"
+#include "sluice/cli/password.hpp"
 #include "sluice/cli/serve/banner.hpp"
+#include "sluice/cli/serve/configuration_changes.hpp"
+#include "sluice/cli/serve/configuration_file.hpp"
 #include "sluice/cli/serve/discovery.hpp"
 #include "sluice/cli/serve/host_accounts.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
@@ -38,7 +41,10 @@
 #include "sluice/cli/serve/serve_reports.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
 #include "sluice/cli/serve/serve_shares.hpp"
-#include "sluice/cli/serve/service_manager.hpp"
+#include "sluice/cli/serve/server_name.hpp"
+#include "sluice/cli/serve/service/activation.hpp"
+#include "sluice/cli/serve/service/service_manager.hpp"
+#include "sluice/cli/serve/service/watchdog_thread.hpp"
 #include "sluice/cli/serve/share_domains.hpp"
 #include "sluice/cli/serve/share_journals.hpp"
 #include "sluice/cli/serve/share_streams.hpp"
@@ -46,8 +52,8 @@
 #include "sluice/cli/serve/signals.hpp"
 #include "sluice/cli/serve/stop_deadline.hpp"
 #include "sluice/cli/serve/user_groups.hpp"
-#include "sluice/cli/serve/watchdog_thread.hpp"
 #include "sluice/cli/status/observers.hpp"
+#include "sluice/cli/status/web/web_sessions.hpp"
 #include "sluice/cli/user_edits.hpp"
 #include "sluice/cli/user_names.hpp"
 #include "sluice/io/best_available.hpp"
@@ -64,62 +70,9 @@ namespace {
 using smb::server::smb_server;
 using smb::server::user_database;
 
-// Returns a password that is easy to type: no ambiguous characters. 20 of 31 characters are 99
-// bits.
-[[nodiscard]] std::string make_password() {
-    constexpr std::string_view letters = "abcdefghjkmnpqrstuvwxyz23456789";
-    system_random random;
-    std::string password;
-    for (int i = 0; i != 20; ++i) {
-        if (i != 0 and i % 5 == 0) password += '-';
-        password += letters[random.below(letters.size())];
-    }
-    return password;
-}
-
 [[nodiscard]] std::string account_name() {
     const passwd* const account = getpwuid(geteuid());
     return account != nullptr ? account->pw_name : "sluice";
-}
-
-// Returns the last name of a path, without a call of its file system, which may not answer.
-[[nodiscard]] std::string last_name_of(const std::string& path) {
-    std::error_code unknown;  // where the program was started
-    const std::filesystem::path whole = std::filesystem::absolute(path, unknown).lexically_normal();
-    return (whole.has_filename() ? whole : whole.parent_path()).filename().string();
-}
-
-// Gives every share a name: that of its directory, made unique.
-void name_shares(std::vector<share_options>& shares) {
-    std::vector<std::string> taken;
-    for (share_options& share : shares) {
-        if (share.name.empty()) share.name = last_name_of(share.path);
-        if (share.name.empty()) share.name = "root";
-        const std::string wanted = share.name;
-        for (int number = 2; std::ranges::find(taken, fold(share.name)) != taken.end(); ++number)
-            share.name = fmt::format("{}-{}", wanted, number);
-        taken.push_back(fold(share.name));
-    }
-}
-
-// Returns the options of the command line, completed with those of the file, or the reason why they
-// are invalid.
-[[nodiscard]] std::expected<serve_options, std::string> with_file(serve_options options,
-                                                                  const std::string& file) {
-    if (not file.empty()) {
-        const auto read = read_configuration(file, options);
-        if (not read) return std::unexpected(read.error());
-    }
-    if (options.shares.empty())
-        return std::unexpected(file + ": no shares; add a table [[share]] with a path or a referral");
-    name_shares(options.shares);
-    for (share_options& share : options.shares) {
-        share.hide_unreadable = share.hide_unreadable or options.hide_unreadable;
-        share.read_only_users.insert(share.read_only_users.end(), options.read_only_users.begin(),
-                                     options.read_only_users.end());
-        share.auditors.insert(share.auditors.end(), options.auditors.begin(), options.auditors.end());
-    }
-    return options;
 }
 
 // Admits the users of --user, with the passwords given there; without it, all in the users file.
@@ -184,12 +137,16 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
 [[nodiscard]] std::vector<std::string> reload_shares(smb_server& server, user_database& users,
                                                      const reload_requests::read_options& options,
                                                      const share_roots& answered, share_opener& opener,
+                                                     running_configuration& running,
                                                      smb::server::event_log& log, service_manager& manager) {
     using smb::server::event_severity;
+    bool keeps_users = false;
     if (options)
-        if (const auto admitted = admit(users, *options); not admitted)
+        if (const auto admitted = admit(users, *options); not admitted) {
+            keeps_users = true;
             log.write(event_severity::error, "cannot apply --user; keeping the current users",
                       {{"why", admitted.error()}});
+        }
     end_sessions_of_removed_users(server, log);
     auto reopened = options ? opener.reopen(*options, answered)
                             : share_opener::reopened{.shares = std::unexpected(options.error())};
@@ -206,8 +163,10 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     report_no_answer(reopened.without_snapshots, "it has no previous versions until it answers", log);
     report_no_answer(reopened.left_out, "it is not served until it answers", log);
     report_problems(server, *options, users, reopened.missing_snapshots, log);
-    log.write(event_severity::info, "configuration reloaded", {});
-    manager.set_status(serving_text(options->shares.size(), server));
+    const std::string changes = running.replace(*options, keeps_users, log);
+    log.write(event_severity::info, "configuration reloaded", {{"changes", changes}});
+    manager.set_status(fmt::format("{}; changes of the last reload: {}",
+                                   serving_text(options->shares.size(), server), changes));
     return reopened.needed;
 }
 
@@ -221,15 +180,18 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     return options;
 }
 
-[[nodiscard]] reload_requests::actions reload_actions(smb_server& server, user_database& users,
-                                                      const serve_options& given, const std::string& file,
-                                                      share_opener& opener, host_groups& groups,
-                                                      smb::server::event_log& log, service_manager& manager) {
+// `started` is the configuration that the server has started with.
+[[nodiscard]] reload_requests::actions reload_calls(smb_server& server, user_database& users,
+                                                    const serve_options& given, const serve_options& started,
+                                                    const std::string& file, share_opener& opener,
+                                                    host_groups& groups, smb::server::event_log& log,
+                                                    service_manager& manager) {
     return {.read = [given, file, &groups] { return with_groups(with_file(given, file), groups); },
             .find_root = find_share_root,
             .reload =
-                [&](const reload_requests::read_options& options, const share_roots& answered) {
-                    return reload_shares(server, users, options, answered, opener, log, manager);
+                [&, running = std::make_shared<running_configuration>(started)](
+                    const reload_requests::read_options& options, const share_roots& answered) {
+                    return reload_shares(server, users, options, answered, opener, *running, log, manager);
                 },
             .ended = [&] { manager.reloaded(); }};
 }
@@ -277,16 +239,29 @@ struct opened_service {
     started_discovery discovery;
 };
 
-// Restores persistent handles, starts to listen, and opens the status socket and the metrics. From
-// here on the server has tasks, so an error ends it in the same way as a signal.
+[[nodiscard]] std::vector<std::string> texts_of(const std::vector<io::socket_address>& addresses) {
+    std::vector<std::string> texts;
+    for (const io::socket_address& each : addresses)
+        texts.push_back(each.text());
+    return texts;
+}
+
+// Restores persistent handles, starts to listen, and opens the status socket, the metrics and the
+// web page. From here on the server has tasks, so an error ends it in the same way as a signal.
 [[nodiscard]] std::expected<opened_service, std::string> open_service(
-    smb_server& server, const serve_options& options, const std::vector<int>& activated,
-    const std::array<std::byte, 16>& identity, smb::server::event_log& log) {
+    smb_server& server, secret_random_source& random, const serve_options& options,
+    const std::vector<int>& activated, const std::array<std::byte, 16>& identity,
+    smb::server::event_log& log) {
     server.restore();
     const auto listening = start_listening(server, options, activated);
     if (not listening) return std::unexpected(listening.error());
     auto watching =
-        observers::open(server, {.status_socket = options.status_socket, .metrics = options.metrics});
+        observers::open(server, random,
+                        {.status_socket = options.status_socket,
+                         .metrics = options.metrics,
+                         .web = options.web,
+                         .web_token = options.web_token,
+                         .host_checks = doctor::page_checks(options, texts_of(server.addresses()))});
     if (not watching) return std::unexpected(watching.error());
     return opened_service{.listening = *listening,
                           .watching = *std::move(watching),
@@ -331,6 +306,7 @@ void print_banner(const smb_server& server, const serve_options& options, const 
     }
     if (service.watching->metrics() != nullptr)
         if (const auto where = service.watching->metrics()->address()) facts.metrics = where->text();
+    if (service.watching->web() != nullptr) facts.web = service.watching->web()->url();
     std::string text = banner_text(facts);
     fmt::print("{}\n", text);
     std::fflush(stdout);
@@ -364,7 +340,7 @@ io::task<void> serve_until(smb_server& server, const opened_service* service,
     const users_result& users, const smb::server::process_resources& resources,
     const std::vector<int>& activated) {
     smb::server::server_configuration configuration;
-    configuration.name = options.name.empty() ? "SLUICE" : options.name;
+    configuration.name = options.name.empty() ? default_server_name() : options.name;
     configuration.shares = std::move(shares);
     configuration.bounds = smb::server::server_bounds::of(resources);
     configuration.allows_guests = options.guest;
@@ -458,6 +434,11 @@ template <class Value>
                                              const std::vector<int>& activated) {
     serve_options options = or_fail(with_file(given, file));
     check_activation(activated, options);
+    if (options.web_token_file.empty()) return options;
+    if (options.web.empty()) fail("--web-token-file: there is no page to protect; add --web PORT");
+    auto token = read_web_token(options.web_token_file);
+    if (not token) fail("--web-token-file: " + token.error());
+    options.web_token = *std::move(token);
     return options;
 }
 
@@ -529,14 +510,14 @@ void serve(const serve_options& given, const std::string& file) {
     publish_rules(server, options);
     const auto watching_loops = watch_loops(watchdog, domains, manager);
     reload_requests reloads(
-        *loop, reload_actions(server, *users.database, given, file, opener, groups, log, manager));
+        *loop, reload_calls(server, *users.database, given, options, file, opener, groups, log, manager));
     const auto ends_in_time =
         or_fail(stop_deadline::start([&] { end_with_stuck_calls(domains, reloads, log); }));
     const auto end_service = [&] { reloads.end(), stop.set(true); };
     const signals handling(
         *loop, [&] { ends_in_time->begin(), manager.stopping(); }, end_service,
         [&] { manager.reloading(), reload_users(server, *users.database, log), reloads.add(); });
-    const auto service = open_service(server, options, activated, identity, log);
+    const auto service = open_service(server, random, options, activated, identity, log);
     if (service) {
         report_problems(server, options, *users.database, shares.missing_snapshots, log);
         report_other_servers(journals, log);

@@ -1,23 +1,26 @@
 #include "sluice/cli/serve/serve_command_line.hpp"
 
 #include "sluice/cli/serve/serve_rules.hpp"
+#include "sluice/cli/status/web/web_address.hpp"
 
 namespace sluice::cli {
 namespace {
 
-void add_general_options(command_syntax command, serve_arguments& given) {
+void add_operands(command_syntax command, serve_arguments& given) {
     command.add_option(
         "PATH", given.paths,
         "directory or FAT disk image to share, or NAME=PATH (repeatable); the name defaults to "
         "the last component of PATH");
     command.add_option("--config", given.configuration, "read settings and shares from a TOML file")
         .value_name("FILE");
+}
+
+void add_general_options(command_syntax command, serve_arguments& given) {
     command
         .add_option("--loops", given.options.loops, "number of I/O threads; 0 means one per CPU [default: 0]")
         .between(0U, loops_max);
     command.add_flag("--offload", given.options.offload,
                      "run all file system calls outside the event loops, for local disks that can hang");
-    command.add_flag("--limits", given.wants_limits, "print all resource limits of the server and exit");
 }
 
 void add_access_options(command_syntax command, serve_options& options) {
@@ -115,7 +118,7 @@ void add_protection_options(command_syntax command, serve_options& options, bool
 
 void add_network_options(command_syntax command, serve_options& options, bool& no_discovery) {
     constexpr auto* heading = "Network";
-    command.add_option("--name", options.name, "NetBIOS name of the server [default: SLUICE]")
+    command.add_option("--name", options.name, "NetBIOS name of the server [default: that of the host]")
         .check(validate_server_name)
         .value_name("NAME")
         .group(heading);
@@ -175,12 +178,32 @@ void add_observation_options(command_syntax command, serve_options& options) {
         .check(validate_metrics)
         .value_name("[ADDRESS:]PORT")
         .group(heading);
+    command
+        .add_option("--web", options.web,
+                    "serve a page about the server over HTTP, on a loopback address or a Unix socket "
+                    "[default address: 127.0.0.1]")
+        .check(validate_web)
+        .value_name("[ADDRESS:]PORT|unix:PATH")
+        .group(heading);
+    command
+        .add_option("--web-token-file", options.web_token_file,
+                    "let the page end sessions and close files, for users who enter the token in FILE (mode "
+                    "0600, at least 16 characters)")
+        .value_name("FILE")
+        .group(heading);
     command.add_flag("--verbose", options.verbose, "log failed requests as well").group(heading);
 }
 
 }  // namespace
 
 void declare_serve_options(command_syntax command, serve_arguments& into) {
+    add_operands(command, into);
+    declare_serve_settings(command, into);
+    add_image_options(command, into.image);
+    command.add_flag("--limits", into.wants_limits, "print all resource limits of the server and exit");
+}
+
+void declare_serve_settings(command_syntax command, serve_arguments& into) {
     add_general_options(command, into);
     add_access_options(command, into.options);
     add_protection_options(command, into.options, into.no_confinement);
@@ -224,7 +247,6 @@ void declare_serve_options(command_syntax command, serve_arguments& into) {
                     "root: /run/sluice]")
         .value_name("DIR")
         .group("Files");
-    add_image_options(command, into.image);
     add_observation_options(command, into.options);
 }
 

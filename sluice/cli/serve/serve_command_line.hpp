@@ -23,4 +23,7 @@ struct serve_arguments {
 /// the parsing. Allocates: the declarations.
 void declare_serve_options(command_syntax command, serve_arguments& into);
 
+/// Declares only the options that are also settings of the server in a configuration file.
+void declare_serve_settings(command_syntax command, serve_arguments& into);
+
 }  // namespace sluice::cli

@@ -10,116 +10,19 @@
 #include <cstdio>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "sluice/base/case_fold.hpp"
 #include "sluice/cli/byte_size.hpp"
 #include "sluice/cli/serve/serve_rules.hpp"
+#include "sluice/cli/serve/table_reader.hpp"
+#include "sluice/cli/status/web/web_address.hpp"
 #include "sluice/cli/user_names.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::cli {
 
 namespace {
-
-// A rule for texts: returns the rule that one violates, or an empty text.
-using text_rule = std::string (*)(const std::string&);
-
-[[nodiscard]] std::string anything(const std::string&) {
-    return "";
-}
-
-// Reads settings from a table, and records the first error. An unknown key is an error: a
-// misspelled setting must not be ignored silently. A setting of the command line stays.
-class table_reader {
-public:
-    /// `place` is the table, for messages: "[[share]]: ".
-    table_reader(const toml::table& table, std::string_view place) : table_(table), place_(place) {}
-
-    void take(std::string_view key, std::string& into, text_rule rule_of = anything) {
-        const toml::node* const node = find(key);
-        if (node == nullptr) return;
-        const auto value = node->value<std::string>();
-        if (not value) return refuse(*node, fmt::format("invalid value for {}: use a string in quotes", key));
-        if (check(*node, key, *value, rule_of) and into.empty()) into = *value;
-    }
-    void take(std::string_view key, bool& into) {
-        const toml::node* const node = find(key);
-        if (node == nullptr) return;
-        const auto value = node->value<bool>();
-        if (not value) return refuse(*node, fmt::format("invalid value for {}: use true or false", key));
-        into = into or * value;
-    }
-    // For a setting that is on by default: `false` of the command line stays.
-    void take_unless_off(std::string_view key, bool& into) {
-        bool is_on = false;
-        const bool is_given = find(key) != nullptr;
-        take(key, is_on);
-        if (is_given) into = into and is_on;
-    }
-    void take(std::string_view key, std::vector<std::string>& into, text_rule rule_of = anything) {
-        const toml::node* const node = find(key);
-        if (node == nullptr) return;
-        const auto refuse_type = [&](const toml::node& one) {
-            refuse(one,
-                   fmt::format("invalid value for {}: use a list of strings, as in [\"a\", \"b\"]", key));
-        };
-        const toml::array* const list = node->as_array();
-        if (list == nullptr) return refuse_type(*node);
-        for (const toml::node& one : *list) {
-            const auto text = one.value<std::string>();
-            if (not text) return refuse_type(one);
-            if (not check(one, key, *text, rule_of)) return;
-            into.push_back(*text);
-        }
-    }
-    template <class T>
-    void take_number(std::string_view key, T& into, unsigned most) {
-        const toml::node* const node = find(key);
-        if (node == nullptr) return;
-        const auto value = node->value<std::int64_t>();
-        if (not value or *value < 0 or *value > most) {
-            const std::string given = value ? fmt::format(" '{}'", *value) : "";
-            return refuse(*node, fmt::format("invalid value{} for {}: use 0 to {}", given, key, most));
-        }
-        if (into == 0) into = static_cast<T>(*value);
-    }
-    [[nodiscard]] const toml::node* find(std::string_view key) {
-        known_.emplace_back(key);
-        return table_.get(key);
-    }
-    void refuse(const toml::node& node, std::string_view why) {
-        if (problem.empty()) problem = fmt::format("line {}: {}{}", node.source().begin.line, place_, why);
-    }
-    void take_switch(std::string_view key, std::string& into) {
-        std::string text;
-        const toml::node* const node = find(key);
-        take(key, text);
-        if (not text.empty() and text != "on" and text != "off")
-            refuse(*node, fmt::format("'{}' must be \"on\" or \"off\"", key));
-        if (into.empty()) into = std::move(text);
-    }
-    void refuse_unknown() {
-        for (const auto& [key, node] : table_)
-            if (std::ranges::find(known_, key.str()) == known_.end())
-                refuse(node, fmt::format("unknown setting '{}'", key.str()));
-    }
-
-    std::string problem;
-
-private:
-    [[nodiscard]] bool check(const toml::node& node, std::string_view key, const std::string& value,
-                             text_rule rule_of) {
-        const std::string rule = rule_of(value);
-        // A user may have a password, which must not be shown.
-        const std::string shown = key == "user" ? "" : fmt::format(" '{}'", value);
-        if (not rule.empty()) refuse(node, fmt::format("invalid value{} for {}: {}", shown, key, rule));
-        return rule.empty();
-    }
-
-    const toml::table& table_;
-    std::string_view place_;
-    std::vector<std::string> known_;
-};
 
 void read_size_limit(table_reader& reader, share_options& share) {
     std::string text;
@@ -233,10 +136,9 @@ void read_account(table_reader& reader, std::string_view key, std::optional<std:
 void read_mode(table_reader& reader, std::string_view key, std::optional<std::uint16_t>& into,
                std::expected<std::uint16_t, std::string> (*parse)(const std::string&)) {
     std::string text;
-    const toml::node* const node = reader.find(key);
-    if (node == nullptr) return;
     reader.take(key, text);
-    if (not reader.problem.empty()) return;
+    const toml::node* const node = reader.find(key);
+    if (node == nullptr or not node->is_string()) return;
     const auto parsed = parse(text);
     if (not parsed)
         return reader.refuse(*node, fmt::format("invalid value '{}' for {}: {}", text, key, parsed.error()));
@@ -260,9 +162,12 @@ void read_ownership(table_reader& reader, named_accounts& accounts, vfs::creatio
         reader.refuse(node, fmt::format("invalid value for inherit-owner: {}", why));
 }
 
-void read_patterns(table_reader& reader, std::string_view key, std::vector<std::string> texts,
+// `own`: those of another setting.
+void read_patterns(table_reader& reader, std::string_view key, const std::vector<std::string>& own,
                    vfs::name_patterns& into) {
+    std::vector<std::string> texts;
     reader.take(key, texts);
+    texts.insert(texts.begin(), own.begin(), own.end());
     auto parsed = vfs::name_patterns::parse(texts);
     const toml::node* const node = reader.find(key);
     if (parsed)
@@ -291,12 +196,13 @@ void read_patterns(table_reader& reader, std::string_view key, std::vector<std::
         rules.keeps_versions = false;
         reader.take("versions", rules.keeps_versions);
     }
-    reader.refuse_unknown();
+    reader.refuse_unknown([](std::string_view) { return false; }, "");
     return rules;
 }
 
 // A switch, or a table with the details.
-void read_recycle(table_reader& reader, std::optional<vfs::recycle_rules>& into) {
+void read_recycle(table_reader& reader, std::vector<setting_problem>& problems,
+                  std::optional<vfs::recycle_rules>& into) {
     const toml::node* const node = reader.find("recycle");
     if (node == nullptr) return;
     if (const auto is_on = node->value_exact<bool>()) {
@@ -307,24 +213,26 @@ void read_recycle(table_reader& reader, std::optional<vfs::recycle_rules>& into)
     if (table == nullptr)
         return reader.refuse(*node,
                              "invalid value for recycle: use true, false, or a table, as in { days = 30 }");
-    table_reader details(*table, "[[share]]: recycle: ");
+    table_record of_details;
+    table_reader details(*table, "[[share]]: recycle: ", of_details, problems);
     into = read_recycle_table(details);
     if (reader.problem.empty()) reader.problem = std::move(details.problem);
 }
 
-void read_file_rules(table_reader& reader, named_accounts& accounts, share_file_rules& rules) {
+void read_file_rules(table_reader& reader, std::vector<setting_problem>& problems, named_accounts& accounts,
+                     share_file_rules& rules) {
     read_ownership(reader, accounts, rules.created);
     bool hides_dot_files = false;
     reader.take("hide-dot-files", hides_dot_files);
     const std::vector<std::string> dot_files(hides_dot_files ? 1 : 0, ".*");
     read_patterns(reader, "hide", dot_files, rules.hidden_names);
     read_patterns(reader, "reject", {}, rules.rejected_names);
-    read_recycle(reader, rules.recycle);
+    read_recycle(reader, problems, rules.recycle);
 }
 
-[[nodiscard]] std::string read_share(const toml::table& table, named_accounts& accounts,
-                                     share_options& share) {
-    table_reader reader(table, "[[share]]: ");
+[[nodiscard]] std::string read_share(const toml::table& table, named_accounts& accounts, share_options& share,
+                                     table_record& record, std::vector<setting_problem>& problems) {
+    table_reader reader(table, "[[share]]: ", record, problems);
     reader.take("name", share.name);
     reader.take("path", share.path);
     reader.take("referral", share.referral, validate_referral);
@@ -344,12 +252,14 @@ void read_file_rules(table_reader& reader, named_accounts& accounts, share_file_
     reader.take_switch("short-names", share.short_names);
     reader.take("previous-versions", share.previous_versions, validate_previous_versions_of_share);
     reader.take_switch("continuous-availability", share.continuous_availability);
-    read_file_rules(reader, accounts, share.files);
+    read_file_rules(reader, problems, accounts, share.files);
     reader.take("overlay", share.image.overlay);
     reader.take("journal", share.image.journal);
     reader.take("code-page", share.image.code_page);
     reader.take("time-zone", share.image.time_zone);
-    reader.refuse_unknown();
+    record.name = share.name;
+    reader.refuse_unknown([](std::string_view name) { return all_settings().server.find(name) != nullptr; },
+                          "before the first [[share]]");
     check_referral(reader, table, share);
     if (const auto how = mount_options_of(share.image); not how) reader.refuse(table, how.error());
     return reader.problem;
@@ -361,13 +271,32 @@ void read_signing_algorithms(table_reader& reader, serve_options& options) {
     std::vector<std::string> texts;
     reader.take(key, texts, validate_signing_algorithms);
     const toml::node* const node = reader.find(key);
-    if (node == nullptr) return;
-    if (const auto checked = signing_algorithms_of(texts); not checked)
+    const auto checked = signing_algorithms_of(texts);
+    if (node != nullptr and not checked)
         reader.refuse(*node, fmt::format("invalid value for {}: {}", key, checked.error()));
-    if (options.signing_algorithms.empty()) options.signing_algorithms = std::move(texts);
+    const bool was_given = is_given(options.signing_algorithms);
+    if (not was_given) options.signing_algorithms = std::move(texts);
+    reader.record(key, setting_kind::list, was_given, options.signing_algorithms);
 }
 
 constexpr const char* not_a_table = "invalid share: write each one as a table [[share]]";
+
+void read_shares(table_reader& reader, const toml::node& shares, serve_options& options,
+                 configuration_record& record) {
+    const toml::array* const list = shares.as_array();
+    if (list == nullptr) return reader.refuse(shares, not_a_table);
+    for (const toml::node& node : *list) {
+        const toml::table* const one = node.as_table();
+        share_options share;
+        table_record& into = record.shares.emplace_back();
+        if (one == nullptr)
+            reader.refuse(node, not_a_table);
+        else if (std::string problem = read_share(*one, *options.accounts, share, into, record.problems);
+                 reader.problem.empty())
+            reader.problem = std::move(problem);
+        options.shares.push_back(std::move(share));
+    }
+}
 
 // First: a file of a later version may have settings and values that this program does not know.
 void check_version(table_reader& reader) {
@@ -383,9 +312,11 @@ void check_version(table_reader& reader) {
                                          *version, supported));
 }
 
-[[nodiscard]] std::string read_table(const toml::table& table, serve_options& options) {
-    table_reader reader(table, "");
+[[nodiscard]] std::string read_table(const toml::table& table, serve_options& options,
+                                     configuration_record& record) {
+    table_reader reader(table, "", record.server, record.problems);
     check_version(reader);
+    if (not reader.problem.empty()) return reader.problem;
     reader.take("name", options.name, validate_server_name);
     reader.take("listen", options.listen, validate_listener);
     reader.take("advertise", options.advertise, validate_advertised_addresses);
@@ -395,6 +326,8 @@ void check_version(table_reader& reader) {
     reader.take("shared-locks", options.shared_locks);
     reader.take("status-socket", options.status_socket);
     reader.take("metrics", options.metrics, validate_metrics);
+    reader.take("web", options.web, validate_web);
+    reader.take("web-token-file", options.web_token_file);
     reader.take("read-only", options.read_only);
     take_users(reader, "read-only-user", options.read_only_users);
     reader.take("hide-unreadable", options.hide_unreadable);
@@ -423,20 +356,10 @@ void check_version(table_reader& reader) {
     reader.take_unless_off("discovery", options.discovery);
     reader.take_number("session-lifetime", options.session_lifetime, session_lifetime_minutes_max);
     reader.take_number("loops", options.loops, loops_max);
-    if (const toml::node* const shares = reader.find("share")) {
-        const toml::array* const list = shares->as_array();
-        if (list == nullptr) reader.refuse(*shares, not_a_table);
-        for (std::size_t i = 0; list != nullptr and i != list->size(); ++i) {
-            const toml::table* const one = list->get(i)->as_table();
-            share_options share;
-            if (one == nullptr)
-                reader.refuse(*list->get(i), not_a_table);
-            else if (std::string problem = read_share(*one, *options.accounts, share); reader.problem.empty())
-                reader.problem = std::move(problem);
-            options.shares.push_back(std::move(share));
-        }
-    }
-    reader.refuse_unknown();
+    if (const toml::node* const shares = reader.find(table_reader::shares_key))
+        read_shares(reader, *shares, options, record);
+    reader.refuse_unknown([](std::string_view name) { return all_settings().share.find(name) != nullptr; },
+                          "into a table [[share]]");
     return reader.problem;
 }
 
@@ -457,8 +380,11 @@ struct file_closer {
     if (file == nullptr) return failure(error::with_path(errno, "open", path));
     std::string text;
     std::array<char, 65'536> piece;
-    while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get()))
+    while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get())) {
         text.append(piece.data(), got);
+        if (text.size() > configuration_bytes_max)
+            return failure(error::with_path(EFBIG, "read a configuration of more than 4 MiB", path));
+    }
     if (std::ferror(file.get()) != 0) return failure(error::with_path(errno, "read", path));
     return text;
 }
@@ -484,17 +410,46 @@ share_options parse_share(const std::string& text) {
     return share;
 }
 
+const known_settings& all_settings() {
+    static const known_settings all = [] {
+        serve_options nothing;
+        configuration_record record;
+        share_options share;
+        known_settings known;
+        (void)read_table({}, nothing, record);
+        (void)read_share({}, *nothing.accounts, share, known.share, record.problems);
+        known.server = std::move(record.server);
+        return known;
+    }();
+    return all;
+}
+
 std::expected<void, std::string> read_configuration(const std::string& path, serve_options& options) {
     const auto content = content_of(path);
-    if (not content) return std::unexpected(content.error().message());
+    if (content) return read_configuration_text(*content, path, options);
+    const auto record = std::make_shared<configuration_record>();
+    record->path = path;
+    record->problems.push_back({0, content.error().message()});
+    options.record = record;
+    return std::unexpected(content.error().message());
+}
+
+std::expected<void, std::string> read_configuration_text(std::string_view content, const std::string& path,
+                                                         serve_options& options) {
+    const auto record = std::make_shared<configuration_record>();
+    record->path = path;
+    options.record = record;
     try {
-        const toml::table table = toml::parse(*content, path);
-        const std::string problem = read_table(table, options);
-        if (not problem.empty()) return std::unexpected(path + ": " + problem);
-        return {};
+        const toml::table table = toml::parse(content, path);
+        const std::string problem = read_table(table, options, *record);
+        if (problem.empty()) return {};
+        if (record->problems.empty()) record->problems.push_back({0, problem});
+        return std::unexpected(path + ": " + problem);
     } catch (const toml::parse_error& wrong) {
-        return std::unexpected(fmt::format("{}: line {}: {}", path, wrong.source().begin.line,
-                                           toml_problem(wrong.description())));
+        const unsigned line = wrong.source().begin.line;
+        std::string text = fmt::format("line {}: {}", line, toml_problem(wrong.description()));
+        record->problems.push_back({line, text});
+        return std::unexpected(fmt::format("{}: {}", path, text));
     }
 }
 

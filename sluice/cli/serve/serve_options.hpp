@@ -1,13 +1,16 @@
 #pragma once
 
 #include <cstdint>
+#include <expected>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/base/result.hpp"
 #include "sluice/cli/fat/image/image_options.hpp"
+#include "sluice/cli/serve/setting_records.hpp"
 #include "sluice/cli/serve/share_ownership.hpp"
 #include "sluice/cli/serve/user_groups.hpp"
 #include "sluice/smb/server/session/user_list.hpp"
@@ -79,9 +82,12 @@ struct serve_options {
     std::uint16_t port = 0;              // 0: 445 if allowed, else 1445
     std::vector<std::string> users;
     std::string users_file;
-    std::string shared_locks;   // empty: no other server serves these directories
-    std::string status_socket;  // empty: in the runtime directory of the account
-    std::string metrics;        // [ADDRESS:]PORT; empty: none
+    std::string shared_locks;    // empty: no other server serves these directories
+    std::string status_socket;   // empty: in the runtime directory of the account
+    std::string metrics;         // [ADDRESS:]PORT; empty: none
+    std::string web;             // [ADDRESS:]PORT or unix:PATH; empty: no page
+    std::string web_token_file;  // empty: the page changes nothing
+    std::string web_token;       // the content of that file
     bool read_only = false;
     std::vector<std::string> read_only_users;  // in addition to those that a share names
     bool hide_unreadable = false;
@@ -115,6 +121,7 @@ struct serve_options {
     unsigned loops = 0;                   // 0: one per CPU
     // That shares name, for the configuration and all later ones. Never null.
     std::shared_ptr<named_accounts> accounts = std::make_shared<named_accounts>();
+    std::shared_ptr<const configuration_record> record;  // null: there is no file
 };
 
 /// Returns where a share refers to, for people: "referral to //server/share".
@@ -123,9 +130,24 @@ struct serve_options {
 /// Parses a share of the form PATH or NAME=PATH.
 [[nodiscard]] share_options parse_share(const std::string& text);
 
-/// Adds the settings of a configuration file; settings of the command line take precedence. Errors:
-/// a text with the line and the reason.
+/// The largest configuration file.
+inline constexpr std::size_t configuration_bytes_max = std::size_t{4} << 20;
+
+/// All settings of a configuration file. The records have no values.
+struct known_settings {
+    table_record server;
+    table_record share;
+};
+[[nodiscard]] const known_settings& all_settings();
+
+/// Adds the settings of a configuration file; settings of the command line take precedence. Records
+/// in `options.record` what it has read, and all errors of the file. Errors: a text with the line
+/// and the reason of the first error. Blocks: for the file system.
 [[nodiscard]] std::expected<void, std::string> read_configuration(const std::string& path,
                                                                   serve_options& options);
+/// The same with the content of a file. Blocks: nothing.
+[[nodiscard]] std::expected<void, std::string> read_configuration_text(std::string_view content,
+                                                                       const std::string& path,
+                                                                       serve_options& options);
 
 }  // namespace sluice::cli

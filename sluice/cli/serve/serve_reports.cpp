@@ -14,8 +14,6 @@ namespace sluice::cli {
 
 using smb::server::user_database;
 
-namespace {
-
 // A misspelled name would only show when its user is refused.
 void report_unknown_users(const serve_options& options, user_database& users, smb::server::event_log& log) {
     // A group is known: otherwise the options would have been refused.
@@ -59,8 +57,6 @@ void report_unknown_users(const serve_options& options, user_database& users, sm
                        {"hint", fmt::format("check the spelling; '{} list' lists all users",
                                             user_command(options.users_file))}});
 }
-
-}  // namespace
 
 void report_problems(const smb::server::smb_server& server, const serve_options& options,
                      user_database& users,

@@ -11,6 +11,9 @@
 
 namespace sluice::cli {
 
+/// Logs the users that shares name and that do not exist. Allocates, Thread safety: as below.
+void report_unknown_users(const serve_options& options, smb::server::user_database& users,
+                          smb::server::event_log& log);
 /// Logs the parts of the configuration that have less effect than they seem to have: users that do
 /// not exist, streams that a share cannot have, missing directories of previous versions.
 /// Allocates: the lines. Thread safety: the first loop's thread.

@@ -13,7 +13,8 @@
 #include "sluice/base/ensure.hpp"
 #include "sluice/cli/byte_size.hpp"
 #include "sluice/cli/serve/interfaces.hpp"
-#include "sluice/cli/status/observers.hpp"
+#include "sluice/cli/serve/server_name.hpp"
+#include "sluice/cli/status/metrics_address.hpp"
 #include "sluice/cli/user_names.hpp"
 #include "sluice/smb/wire/fsctl/fsctl_dfs.hpp"
 #include "sluice/smb/wire/utf16.hpp"
@@ -21,12 +22,6 @@
 
 namespace sluice::cli {
 namespace {
-
-constexpr std::size_t netbios_name_max = 15;
-
-[[nodiscard]] bool is_in_server_name(char c) noexcept {
-    return (c >= 'a' and c <= 'z') or (c >= 'A' and c <= 'Z') or (c >= '0' and c <= '9') or c == '-';
-}
 
 constexpr std::uint64_t size_limit_min = 1U << 20;
 constexpr std::size_t referral_bytes_max = 1024;

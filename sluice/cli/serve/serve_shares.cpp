@@ -63,8 +63,9 @@ namespace {
     return configuration;
 }
 
-// Returns the reason why the general pattern cannot be that of all shares that inherit it.
-[[nodiscard]] std::string ambiguity_of_pattern(const serve_options& options, const share_roots& answered) {
+}  // namespace
+
+std::string ambiguity_of_pattern(const serve_options& options, const share_roots& answered) {
     const std::string& general = options.previous_versions;
     const auto inherits = [&](const share_options& each) {
         const auto root = answered.find(each.path);
@@ -78,7 +79,23 @@ namespace {
         general);
 }
 
-}  // namespace
+std::string problem_of_image(const share_options& share) {
+    if (share.offloads) return share.path + ": 'offload' does not apply to disk images";
+    if (share.files != share_file_rules{})
+        return share.path +
+               ": 'owner', 'group', 'file-mode', 'folder-mode', 'inherit-owner', 'hide', "
+               "'hide-dot-files', 'reject' and 'recycle' do not apply to disk images; remove them";
+    if (share.short_names == "off")
+        return share.path + ": disk images always have short names; remove 'short-names'";
+    if (not share.previous_versions.empty() and share.previous_versions != no_previous_versions)
+        return share.path + ": 'previous-versions' does not apply to disk images";
+    return "";
+}
+
+std::string problem_of_directory(const share_options& share) {
+    if (share.image == image_options{}) return "";
+    return share.path + ": not a disk image, which is required for" + text_of(share.image);
+}
 
 share_opener::reopened share_opener::open(const serve_options& options) {
     share_roots roots;
@@ -183,23 +200,15 @@ share_opener::volume_result share_opener::volume_of(const served& wanted, const 
 
 share_opener::volume_result share_opener::open_image(const share_options& share,
                                                      const serve_options& options) {
-    if (share.offloads) return std::unexpected(share.path + ": 'offload' does not apply to disk images");
-    if (share.files != share_file_rules{})
-        return std::unexpected(
-            share.path +
-            ": 'owner', 'group', 'file-mode', 'folder-mode', 'inherit-owner', 'hide', "
-            "'hide-dot-files', 'reject' and 'recycle' do not apply to disk images; remove them");
-    if (share.short_names == "off")
-        return std::unexpected(share.path + ": disk images always have short names; remove 'short-names'");
+    if (std::string problem = problem_of_image(share); not problem.empty()) return std::unexpected(problem);
     return from_.images.open(
         {.name = share.path, .options = share.image, .is_written = is_written(options, share)});
 }
 
 share_opener::volume_result share_opener::open_directory(const served& wanted) {
     const share_options& share = wanted.share;
-    if (share.image != image_options{})
-        return std::unexpected(share.path + ": not a disk image, which is required for" +
-                               text_of(share.image));
+    if (std::string problem = problem_of_directory(share); not problem.empty())
+        return std::unexpected(problem);
     auto opened = vfs::host_volume::open(from_.loop, share.path,
                                          {.read_only = wanted.read_only,
                                           .short_names = wanted.short_names,
@@ -222,8 +231,6 @@ share_opener::snapshots_result share_opener::snapshots_of(served& one, const ser
     const std::string where = snapshot_directory_of(options, one.share);
     if (where.empty()) return nullptr;
     const bool is_image = one.root and not one.root->is_directory;
-    if (is_image and not one.share.previous_versions.empty())
-        return std::unexpected(one.share.path + ": 'previous-versions' does not apply to disk images");
     if (is_image) return nullptr;
     const auto root = answered.find(where);
     const bool has_answered = root != answered.end();

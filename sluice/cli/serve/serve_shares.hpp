@@ -31,6 +31,16 @@ struct share_sources {
 /// Either all shares, or the reason why one of them cannot be opened.
 using opened_shares = std::expected<std::vector<smb::server::share_configuration>, std::string>;
 
+// Each of these functions returns the reason why a share cannot be served, or an empty text.
+// Allocates: the text. Blocks: nothing.
+
+/// Checks the settings of a share that is a disk image.
+[[nodiscard]] std::string problem_of_image(const share_options& share);
+/// Checks the settings of a share that is a directory.
+[[nodiscard]] std::string problem_of_directory(const share_options& share);
+/// Checks that the general pattern of previous versions can be that of all shares that inherit it.
+[[nodiscard]] std::string ambiguity_of_pattern(const serve_options& options, const share_roots& answered);
+
 /// Opens the shares of `sluice serve`, and again when the configuration is reloaded.
 ///
 /// Loop-owned. Allocates: yes.

@@ -18,30 +18,11 @@ using http::http_request;
 using http::http_request_bytes_max;
 using http::http_status;
 using http::parse_http_request;
+using http::reason_of;
 using smb::server::server_snapshot;
 using smb::server::smb_server;
 
 namespace {
-
-[[nodiscard]] std::string_view reason_of(http_status status) noexcept {
-    switch (status) {
-        case http_status::ok:
-            return "OK";
-        case http_status::bad_request:
-            return "Bad Request";
-        case http_status::length_required:
-            return "Length Required";
-        case http_status::not_found:
-            return "Not Found";
-        case http_status::method_not_allowed:
-            return "Method Not Allowed";
-        case http_status::headers_too_large:
-            return "Request Header Fields Too Large";
-        case http_status::version_not_supported:
-            return "HTTP Version Not Supported";
-    }
-    return "";
-}
 
 [[nodiscard]] std::string response(http_status status, std::string_view content_type, const std::string& body,
                                    bool has_body) {

@@ -2,10 +2,12 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
+#include <utility>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/cli/status/metrics_address.hpp"
 #include "sluice/cli/status/status_socket.hpp"
+#include "sluice/cli/status/web/web_address.hpp"
 
 namespace sluice::cli {
 
@@ -15,39 +17,59 @@ namespace {
 
 // In the directory, under the number of the port; under another name if a server on another address
 // has that.
-[[nodiscard]] result<std::unique_ptr<status_service>> open_usual(smb_server& server) {
+[[nodiscard]] result<std::unique_ptr<status_service>> open_usual(smb_server& server,
+                                                                 const server_sampler& samples) {
     if (const auto made = make_status_directory(); not made) return failure(made.error());
     const auto addresses = server.addresses();
     const std::uint16_t port = addresses.empty() ? std::uint16_t{0} : addresses.front().port();
-    auto first = status_service::open(server, status_socket_path(port));
+    auto first = status_service::open(server, samples, status_socket_path(port));
     if (first or first.error() != std::errc::address_in_use) return first;
-    return status_service::open(server, second_status_socket_path(port));
+    return status_service::open(server, samples, second_status_socket_path(port));
 }
 
 }  // namespace
 
-std::optional<io::socket_address> metrics_address(const std::string& text) noexcept {
-    std::uint16_t port = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stopped, problem] = std::from_chars(text.data(), end, port);
-    if (problem == std::errc{} and stopped == end) return io::socket_address::loopback_v4(port);
-    const auto address = io::socket_address::parse(text);
-    const bool is_ip = address and address->family() != io::address_family::local;
-    return is_ip ? std::optional(*address) : std::nullopt;
-}
-
-std::expected<std::unique_ptr<observers>, std::string> observers::open(smb_server& server,
-                                                                       const observer_options& wanted) {
-    std::unique_ptr<observers> made(new observers);
+// Returns why a requested listener cannot be opened; empty if all are open.
+std::string observers::open_http(smb_server& server, secret_random_source& random,
+                                 const observer_options& wanted) {
     if (not wanted.metrics.empty()) {
         const auto where = metrics_address(wanted.metrics);
         ENSURE(where.has_value(), "checked when the options were read");
         auto metrics = metrics_service::open(server, *where);
-        if (not metrics) return std::unexpected("--metrics: " + metrics.error().message());
-        made->metrics_ = *std::move(metrics);
+        if (not metrics) return "--metrics: " + metrics.error().message();
+        metrics_ = *std::move(metrics);
     }
+    if (not wanted.web.empty()) {
+        const auto where = web_address(wanted.web);
+        ENSURE(where.has_value(), "checked when the options were read");
+        auto checked = background_findings::start(wanted.host_checks, server.context().clock());
+        if (not checked) return "--web: " + checked.error().message();
+        host_findings_ = *std::move(checked);
+        auto web = web_service::open(
+            {.server = server, .samples = samples_, .random = random, .host = *host_findings_}, *where,
+            wanted.web_token);
+        if (not web) return "--web: " + web.error().message();
+        web_ = *std::move(web);
+    }
+    return "";
+}
+
+void observers::start() {
+    samples_.start();
+    if (status_ != nullptr) status_->start();
+    if (metrics_ != nullptr) metrics_->start();
+    if (web_ != nullptr) web_->start();
+}
+
+std::expected<std::unique_ptr<observers>, std::string> observers::open(smb_server& server,
+                                                                       secret_random_source& random,
+                                                                       const observer_options& wanted) {
+    std::unique_ptr<observers> made(new observers(server));
+    if (std::string problem = made->open_http(server, random, wanted); not problem.empty())
+        return std::unexpected(std::move(problem));
     const bool is_usual = wanted.status_socket.empty();
-    auto status = is_usual ? open_usual(server) : status_service::open(server, wanted.status_socket);
+    auto status = is_usual ? open_usual(server, made->samples_)
+                           : status_service::open(server, made->samples_, wanted.status_socket);
     if (status)
         made->status_ = *std::move(status);
     else if (not is_usual)
@@ -55,8 +77,7 @@ std::expected<std::unique_ptr<observers>, std::string> observers::open(smb_serve
     else
         server.context().log().write(smb::server::event_severity::warning, "status socket unavailable",
                                      {{"path", status_directory()}, {"why", status.error().message()}});
-    if (made->status_ != nullptr) made->status_->start();
-    if (made->metrics_ != nullptr) made->metrics_->start();
+    made->start();
     return made;
 }
 
@@ -71,6 +92,14 @@ io::task<void> observers::stop() noexcept {
         io::task<void> ending = metrics_->done();
         co_await std::move(ending);
     }
+    if (web_ != nullptr) {
+        web_->stop();
+        io::task<void> ending = web_->done();
+        co_await std::move(ending);
+    }
+    samples_.stop();
+    io::task<void> ending = samples_.done();
+    co_await std::move(ending);
 }
 
 }  // namespace sluice::cli

@@ -1,8 +1,10 @@
 #include "sluice/cli/status/status_document.hpp"
-#include "sluice/cli/status/time_text.hpp"
 
 #include <fmt/core.h>
 #include <unistd.h>
+
+#include "sluice/base/ensure.hpp"
+#include "sluice/cli/status/time_text.hpp"
 
 namespace sluice::cli {
 
@@ -67,11 +69,12 @@ void write_shares(json_writer& to, const std::vector<share_status>& shares) {
     to.end_array();
 }
 
-void write_loops(json_writer& to, const std::vector<loop_status>& loops) {
+void write_loops(json_writer& to, const std::vector<loop_status>& loops, std::span<const double> delays_ms) {
+    ENSURE(loops.size() == delays_ms.size(), "each loop has a delay");
     to.key("loops").begin_array();
-    for (const loop_status& one : loops) {
-        to.begin_object().member("multiplexer", one.multiplexer).member("connections", one.connections);
-        to.end_object();
+    for (std::size_t i = 0; i != loops.size(); ++i) {
+        to.begin_object().member("multiplexer", loops[i].multiplexer);
+        to.member("connections", loops[i].connections).member("delay_ms", delays_ms[i]).end_object();
     }
     to.end_array();
 }
@@ -116,16 +119,20 @@ void write_locks(json_writer& to, const open_status& one) {
 
 }  // namespace
 
-void write_status_head(json_writer& to, const server_snapshot& totals, const rate_window& rates) {
+void write_status_head(json_writer& to, const server_snapshot& totals, const rate_window& rates,
+                       std::span<const double> loop_delays_ms) {
     to.begin_object();
     write_identity(to);
     to.key("server").begin_object().member("name", totals.name);
     to.member("started_at", text_of(totals.started_at));
     const auto up = std::chrono::duration_cast<std::chrono::seconds>(totals.taken_at - totals.started_at);
     to.member("uptime_s", static_cast<std::uint64_t>(std::max(up.count(), std::int64_t{0})));
+    const auto up_ms =
+        std::chrono::duration_cast<std::chrono::milliseconds>(totals.taken_at - totals.started_at);
+    to.member("uptime_ms", static_cast<std::uint64_t>(std::max(up_ms.count(), std::int64_t{0})));
     write_texts(to, "addresses", totals.addresses);
     to.end_object();
-    write_loops(to, totals.loops);
+    write_loops(to, totals.loops, loop_delays_ms);
     write_shares(to, totals.shares);
     write_traffic(to, totals.traffic);
     write_rates(to, rates);

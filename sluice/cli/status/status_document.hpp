@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "sluice/cli/status/json_writer.hpp"
@@ -17,8 +18,9 @@ namespace sluice::cli {
 inline constexpr unsigned status_version = 1;
 
 /// Writes the beginning of the document: everything except the lists of sessions and opens, and
-/// their totals.
-void write_status_head(json_writer& to, const smb::server::server_snapshot& totals, const rate_window& rates);
+/// their totals. `loop_delays_ms` has the delay of each loop.
+void write_status_head(json_writer& to, const smb::server::server_snapshot& totals, const rate_window& rates,
+                       std::span<const double> loop_delays_ms);
 /// Write the elements of "sessions" and "opens".
 void write_session(json_writer& to, const smb::server::session_status& one);
 void write_open(json_writer& to, const smb::server::open_status& one);

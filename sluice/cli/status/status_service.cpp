@@ -16,7 +16,6 @@ using smb::server::smb_server;
 
 namespace {
 
-constexpr std::chrono::seconds sampling_every{1};
 constexpr std::size_t question_bytes_max = 64;
 constexpr std::size_t sessions_slice = 64;
 
@@ -41,6 +40,7 @@ enum class question : unsigned char { totals, opens, unknown };
 }  // namespace
 
 result<std::unique_ptr<status_service>> status_service::open(smb_server& server,
+                                                             const server_sampler& samples,
                                                              const std::string& path) noexcept {
     const auto address = io::socket_address::local(path);
     if (not address) return failure(address.error());
@@ -51,42 +51,19 @@ result<std::unique_ptr<status_service>> status_service::open(smb_server& server,
     if (not listener) return failure(listener.error());
     if (const auto attached = listener->set_multiplexer(&server.context().loop()); not attached)
         return failure(attached.error());
-    return std::unique_ptr<status_service>(new status_service(server, *std::move(listener), path));
+    return std::unique_ptr<status_service>(new status_service(server, samples, *std::move(listener), path));
 }
 
-status_service::status_service(smb_server& server, io::listening_socket_handle listener, std::string path)
+status_service::status_service(smb_server& server, const server_sampler& samples,
+                               io::listening_socket_handle listener, std::string path)
     : server_(server),
+      samples_(samples),
       path_(std::move(path)),
-      sampling_(server.context().loop()),
       connections_(server.context().loop(), std::move(listener),
                    [this](io::socket_handle& socket) { return answer(socket); }) {}
 
 status_service::~status_service() {
     (void)::unlink(path_.c_str());
-}
-
-void status_service::start() {
-    sampling_.spawn(sample());
-    connections_.start();
-}
-
-void status_service::stop() noexcept {
-    sampling_.cancel();
-    connections_.stop();
-}
-
-io::task<void> status_service::done() noexcept {
-    co_await sampling_.join();
-    io::task<void> ending = connections_.done();
-    co_await std::move(ending);
-}
-
-io::task<void> status_service::sample() noexcept {
-    for (;;) {
-        rates_.add(server_.context().clock().steady_now(), server_.snapshot({}).traffic);
-        const auto slept = co_await io::co_sleep(server_.context().loop(), sampling_every);
-        if (not slept) co_return;
-    }
 }
 
 io::task<void> status_service::answer(io::socket_handle& socket) noexcept {
@@ -100,7 +77,7 @@ io::task<void> status_service::answer(io::socket_handle& socket) noexcept {
     const server_snapshot totals = server_.snapshot({.has_totals = true});
     json_writer to;
     open_totals sum;
-    write_status_head(to, totals, rates_);
+    write_status_head(to, totals, samples_.rates(), samples_.loop_delays_ms());
     io::task<bool> writing = write_sessions(socket, to, totals.session_ids);
     bool is_listening = co_await std::move(writing);
     if (not is_listening) co_return;

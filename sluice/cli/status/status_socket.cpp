@@ -18,7 +18,6 @@ namespace sluice::cli {
 
 namespace {
 
-constexpr std::chrono::seconds answer_within{10};
 constexpr std::size_t answer_bytes_max = 256U << 20;
 
 // Checks that no other user can have created a socket in it: a directory in /tmp could belong to
@@ -65,10 +64,11 @@ std::vector<std::string> status_sockets() {
     return found;
 }
 
-result<std::string> ask_server(const std::string& path, const std::string& question) {
+result<std::string> ask_server(const std::string& path, const std::string& question,
+                               std::chrono::seconds within) {
     const auto address = io::socket_address::local(path);
     if (not address) return failure(address.error());
-    const deadline until(std::chrono::steady_clock::now() + answer_within);
+    const deadline until(std::chrono::steady_clock::now() + within);
     auto socket = io::socket_handle::connect(*address, {}, until);
     if (not socket) return failure(socket.error());
     const io::io_request<io::const_bytes_type> asked{.buffers = std::as_bytes(std::span(question))};

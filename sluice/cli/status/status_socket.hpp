@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -27,7 +28,8 @@ namespace sluice::cli {
 [[nodiscard]] std::vector<std::string> status_sockets();
 
 /// Returns the reply of the server at a socket to `question`. Errors: those of connecting
-/// (ECONNREFUSED: it died); ETIMEDOUT; EFBIG. Blocks: for a few seconds at most.
-[[nodiscard]] result<std::string> ask_server(const std::string& path, const std::string& question);
+/// (ECONNREFUSED: it died); ETIMEDOUT; EFBIG. Blocks: for `within` at most.
+[[nodiscard]] result<std::string> ask_server(const std::string& path, const std::string& question,
+                                             std::chrono::seconds within = std::chrono::seconds(10));
 
 }  // namespace sluice::cli

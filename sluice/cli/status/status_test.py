@@ -22,6 +22,7 @@ from server_testing import running_server  # noqa: E402  (found through the line
 
 PROGRAM = sys.argv.pop() if __name__ == "__main__" else None
 LIMITS = pathlib.Path(__file__).resolve().parents[2] / "smb" / "server" / "core" / "limits.hpp"
+DASHBOARD = pathlib.Path(__file__).resolve().parents[3] / "packaging" / "grafana" / "sluice.json"
 GUIDE = pathlib.Path(__file__).resolve().parents[3] / "docs" / "guide" / "serve.md"
 NOBODY = 65534
 TCP_ESTABLISHED, KEEPALIVE_TIMER = "01", "02"
@@ -312,6 +313,25 @@ class Metrics(Observed):
             self.assertEqual(seen['sluice_smb_limit_in_use{name="trees_per_session_max"}'], 1)
             self.assertAlmostEqual(seen["sluice_smb_start_time_seconds"], time.time(), delta=60)
             self.assertGreater(seen["process_cpu_seconds_total"], 0)
+
+    def test_the_dashboard_queries_existing_metrics_only(self):
+        dashboard = json.loads(DASHBOARD.read_text(encoding="utf-8"))
+        queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+        queries += [each["query"] for each in dashboard["templating"]["list"]]
+        named = set(re.findall(r"\b(?:sluice|process)_\w+", " ".join(queries)))
+        self.assertGreater(len(named), 15)
+        with self.server("--metrics", "0") as (_, banner):
+            text = self.fetch(self.url_of(banner))
+        types = dict(re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE))
+        self.assertEqual(named - types.keys(), set(), "metrics that the server does not have")
+        for query in queries:
+            for name in re.findall(r"\b(?:rate|increase)\((\w+)", query):
+                self.assertEqual(types[name], "counter", query)
+        labels = {name: set(re.findall(r'(\w+)="', text_of)) for name, text_of in re.findall(r"^(\w+)\{(.*)\}", text, re.MULTILINE)}
+        for query in queries:
+            for label in re.findall(r"by \((\w+)\)", query):
+                known = {"instance"}.union(*(labels.get(name, set()) for name in re.findall(r"\bsluice_\w+", query)))
+                self.assertIn(label, known, query)
 
     def test_a_port_alone_listens_on_the_loopback_interface_only(self):
         with self.server("--metrics", "0") as (_, banner):

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "sluice/base/ensure.hpp"
+#include "sluice/cli/terminal_text.hpp"
 
 namespace sluice::cli {
 
@@ -42,8 +43,7 @@ void append_cell(std::string& line, const std::string& text, std::size_t width, 
 void text_table::add(std::vector<std::string> row) {
     ENSURE(row.size() == columns_.size(), "a row has a cell for each column");
     for (std::string& cell : row)
-        std::ranges::replace_if(
-            cell, [](char c) { return static_cast<unsigned char>(c) < 0x20 or c == 0x7f; }, '?');
+        cell = terminal_text(cell);
     rows_.push_back(std::move(row));
 }
 
@@ -58,7 +58,7 @@ std::vector<std::size_t> text_table::widths() const {
     std::size_t sum = 2 * (all.size() - 1);
     for (const std::size_t width : all)
         sum += width;
-    std::size_t excess = sum - std::min(sum, table_width);
+    std::size_t excess = sum - std::min(sum, width_);
     constexpr std::size_t stretched_min = 12;
     for (std::size_t i = columns_.size(); i-- != 0;) {
         if (columns_[i].kind != column_kind::stretched or all[i] <= stretched_min) continue;

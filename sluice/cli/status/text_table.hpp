@@ -6,21 +6,22 @@
 
 namespace sluice::cli {
 
-/// The maximum width of tables.
+/// The usual maximum width of tables.
 inline constexpr std::size_t table_width = 80;
 
 enum class column_kind : unsigned char { text, number, stretched };
 
-/// Rows below a heading, in columns; numbers are right-aligned. If lines would exceed table_width,
+/// Rows below a heading, in columns; numbers are right-aligned. If lines would exceed the width,
 /// the beginnings of texts in `stretched` columns are cut, the last column first. Empty if there
-/// are no rows. Characters that would move the cursor are shown as question marks.
+/// are no rows. Cells may come from clients: they are shown as terminal_text().
 class text_table {
 public:
     struct column {
         std::string heading;
         column_kind kind = column_kind::text;
     };
-    explicit text_table(std::vector<column> columns) : columns_(std::move(columns)) {}
+    explicit text_table(std::vector<column> columns, std::size_t width = table_width)
+        : columns_(std::move(columns)), width_(width) {}
 
     void add(std::vector<std::string> row);
     [[nodiscard]] std::string text() const;
@@ -29,6 +30,7 @@ private:
     [[nodiscard]] std::vector<std::size_t> widths() const;
 
     std::vector<column> columns_;
+    std::size_t width_;
     std::vector<std::vector<std::string>> rows_;
 };
 

@@ -1,9 +1,11 @@
 #include "sluice/discovery/http/http_request.hpp"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <optional>
 #include <system_error>
+
+#include "sluice/base/case_fold.hpp"
 
 namespace sluice::http {
 
@@ -29,12 +31,6 @@ constexpr std::string_view headers_end = "\r\n\r\n";
     return is_visible(c) or c == ' ' or c == '\t' or static_cast<unsigned char>(c) >= 0x80;
 }
 
-[[nodiscard]] bool is_header(std::string_view line) noexcept {
-    const std::size_t colon = line.find(':');
-    return colon != std::string_view::npos and is_token(line.substr(0, colon)) and
-           std::ranges::all_of(line.substr(colon + 1), is_value_character);
-}
-
 // Removes and returns the text up to `separator`, which is removed as well, or the whole text
 // without one.
 [[nodiscard]] std::string_view take_until(std::string_view& text, std::string_view separator) noexcept {
@@ -44,22 +40,19 @@ constexpr std::string_view headers_end = "\r\n\r\n";
     return taken;
 }
 
-[[nodiscard]] bool is_called(std::string_view header, std::string_view name) noexcept {
-    const auto lower = [](char c) { return c >= 'A' and c <= 'Z' ? static_cast<char>(c | 0x20) : c; };
-    return std::ranges::equal(header.substr(0, header.find(':')), name, {}, lower);
+[[nodiscard]] std::string_view trimmed(std::string_view text) noexcept {
+    constexpr std::string_view blank = " \t";
+    const std::size_t first = std::min(text.find_first_not_of(blank), text.size());
+    text.remove_prefix(first);
+    return text.substr(0, text.find_last_not_of(blank) + 1);
 }
 
-// Returns the number of a header; std::nullopt if it is not one.
-[[nodiscard]] std::optional<std::size_t> number_of(std::string_view header) noexcept {
-    std::string_view text = header.substr(header.find(':') + 1);
-    while (text.starts_with(' ') or text.starts_with('\t'))
-        text.remove_prefix(1);
-    while (text.ends_with(' ') or text.ends_with('\t'))
-        text.remove_suffix(1);
-    std::size_t number = 0;
-    const auto [rest, wrong] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (wrong != std::errc{} or rest != text.data() + text.size()) return std::nullopt;
-    return number;
+template <class Number>
+[[nodiscard]] std::optional<Number> number_of(std::string_view text) noexcept {
+    Number value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stopped, problem] = std::from_chars(text.data(), end, value);
+    return problem == std::errc{} and stopped == end ? std::optional(value) : std::nullopt;
 }
 
 // Parses three parts with single spaces between them: method, target, version.
@@ -74,15 +67,125 @@ constexpr std::string_view headers_end = "\r\n\r\n";
                               : method == "HEAD" ? http_method::head
                               : method == "POST" ? http_method::post
                                                  : http_method::other;
-    return {.problem = which == http_method::other ? http_status::method_not_allowed : http_status::ok,
-            .method = which,
-            .path = take_until(target, "?")};
+    http_request request{
+        .problem = which == http_method::other ? http_status::method_not_allowed : http_status::ok,
+        .method = which,
+        .path = take_until(target, "?")};
+    request.query = target;
+    return request;
+}
+
+// Facts of the headers that were parsed.
+struct header_state {
+    std::optional<std::size_t> body_bytes;
+    bool has_coding = false;
+    unsigned seen = 0;  // a bit for each known header
+};
+
+// Stores a header, if replies depend on it. Returns false if it is malformed, or there already.
+[[nodiscard]] bool take_header(std::string_view line, http_headers& into, header_state& state) noexcept {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) return false;
+    const std::string_view name = line.substr(0, colon);
+    const std::string_view value = trimmed(line.substr(colon + 1));
+    if (not is_token(name) or not std::ranges::all_of(value, is_value_character)) return false;
+    if (equal_ignoring_case(name, std::string_view("transfer-encoding"))) {
+        state.has_coding = true;
+        return true;
+    }
+    if (equal_ignoring_case(name, std::string_view("content-length"))) {
+        const bool is_first = not state.body_bytes.has_value();
+        state.body_bytes = number_of<std::size_t>(value);
+        return is_first and state.body_bytes.has_value();
+    }
+    struct known_header {
+        std::string_view name;
+        std::string_view* value;
+    };
+    const std::array known{known_header{"host", &into.host},
+                           known_header{"origin", &into.origin},
+                           known_header{"sec-fetch-site", &into.fetch_site},
+                           known_header{"cookie", &into.cookie},
+                           known_header{"authorization", &into.authorization},
+                           known_header{"content-type", &into.content_type}};
+    for (std::size_t i = 0; i != known.size(); ++i) {
+        if (not equal_ignoring_case(name, known[i].name)) continue;
+        const bool is_first = (state.seen & 1U << i) == 0;
+        state.seen |= 1U << i;
+        *known[i].value = value;
+        return is_first;
+    }
+    return true;
+}
+
+[[nodiscard]] std::optional<char> hexadecimal(std::string_view digits) noexcept {
+    unsigned char value = 0;
+    const char* const end = digits.data() + digits.size();
+    const auto [stopped, problem] = std::from_chars(digits.data(), end, value, 16);
+    if (digits.size() != 2 or problem != std::errc{} or stopped != end) return std::nullopt;
+    return static_cast<char>(value);
+}
+
+[[nodiscard]] std::optional<std::string> decoded(std::string_view encoded) {
+    std::string text;
+    for (std::size_t i = 0; i != encoded.size(); ++i) {
+        if (encoded[i] != '%') {
+            text += encoded[i] == '+' ? ' ' : encoded[i];
+            continue;
+        }
+        const auto value = hexadecimal(encoded.substr(i + 1, 2));
+        if (not value) return std::nullopt;
+        text += *value;
+        i += 2;
+    }
+    return text;
 }
 
 }  // namespace
 
+std::string_view reason_of(http_status status) noexcept {
+    switch (status) {
+        case http_status::ok:
+            return "OK";
+        case http_status::see_other:
+            return "See Other";
+        case http_status::bad_request:
+            return "Bad Request";
+        case http_status::unauthorized:
+            return "Unauthorized";
+        case http_status::forbidden:
+            return "Forbidden";
+        case http_status::not_found:
+            return "Not Found";
+        case http_status::method_not_allowed:
+            return "Method Not Allowed";
+        case http_status::length_required:
+            return "Length Required";
+        case http_status::content_too_large:
+            return "Content Too Large";
+        case http_status::unsupported_media_type:
+            return "Unsupported Media Type";
+        case http_status::misdirected_request:
+            return "Misdirected Request";
+        case http_status::too_many_requests:
+            return "Too Many Requests";
+        case http_status::headers_too_large:
+            return "Request Header Fields Too Large";
+        case http_status::version_not_supported:
+            return "HTTP Version Not Supported";
+    }
+    return "";
+}
+
 bool has_http_headers(std::string_view read) noexcept {
     return read.find(headers_end) != std::string_view::npos;
+}
+
+bool has_http_form(std::string_view read) noexcept {
+    if (not has_http_headers(read)) return false;
+    const http_request head = parse_http_request(read);
+    return head.problem != http_status::ok or head.content_bytes > http_body_bytes_max or
+           head.content_bytes <= read.size() - head.header_bytes;
 }
 
 http_request parse_http_request(std::string_view read) noexcept {
@@ -93,23 +196,40 @@ http_request parse_http_request(std::string_view read) noexcept {
     std::string_view headers = read.substr(0, end + line_end.size());
     http_request request = parse_line(take_until(headers, line_end));
     request.header_bytes = end + headers_end.size();
-    std::optional<std::size_t> length;
-    while (not headers.empty()) {
-        const std::string_view line = take_until(headers, line_end);
-        if (not is_header(line)) return {.problem = http_status::bad_request};
-        if (request.method != http_method::post or request.problem != http_status::ok) continue;
-        if (is_called(line, "transfer-encoding")) return {.problem = http_status::length_required};
-        if (not is_called(line, "content-length")) continue;
-        // Two servers may choose different ones.
-        if (length) return {.problem = http_status::bad_request};
-        length = number_of(line);
-        if (not length) return {.problem = http_status::bad_request};
-    }
-    if (request.method == http_method::post and request.problem == http_status::ok) {
-        if (not length) return {.problem = http_status::length_required};
-        request.content_bytes = *length;
-    }
+    header_state state;
+    while (not headers.empty())
+        if (not take_header(take_until(headers, line_end), request.headers, state))
+            return {.problem = http_status::bad_request};
+    if (request.problem != http_status::ok) return request;
+    const bool is_post = request.method == http_method::post;
+    if (state.has_coding or (is_post and not state.body_bytes))
+        return {.problem = http_status::length_required, .method = request.method};
+    if (is_post) request.content_bytes = *state.body_bytes;
     return request;
+}
+
+http_request parse_http_form(std::string_view read) noexcept {
+    http_request request = parse_http_request(read);
+    if (request.problem != http_status::ok) return request;
+    if (request.content_bytes > http_body_bytes_max)
+        return {.problem = http_status::content_too_large, .method = request.method};
+    if (request.content_bytes > read.size() - request.header_bytes)
+        return {.problem = http_status::bad_request, .method = request.method};
+    request.body = read.substr(request.header_bytes, request.content_bytes);
+    return request;
+}
+
+std::optional<std::string> form_value(std::string_view form, std::string_view name) {
+    while (not form.empty()) {
+        std::string_view value = take_until(form, "&");
+        if (take_until(value, "=") == name) return decoded(value);
+    }
+    return std::nullopt;
+}
+
+std::optional<std::uint64_t> form_number(std::string_view form, std::string_view name) {
+    const std::optional<std::string> text = form_value(form, name);
+    return text ? number_of<std::uint64_t>(*text) : std::nullopt;
 }
 
 }  // namespace sluice::http

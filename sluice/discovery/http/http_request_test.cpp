@@ -69,5 +69,64 @@ TEST(http_request, an_endless_request_is_too_large_and_a_truncated_one_is_reject
     EXPECT_FALSE(has_http_headers("GET / HTTP/1.1\r\n"));
 }
 
+TEST(http_request, a_form_has_the_body_that_its_length_announces) {
+    const std::string head = "POST /logon HTTP/1.1\r\nHost: localhost:1\r\nContent-Length: 7\r\n\r\n";
+    EXPECT_FALSE(has_http_form(head.substr(0, head.size() - 2)));
+    EXPECT_FALSE(has_http_form(head + "token="));
+    EXPECT_TRUE(has_http_form(head + "token=x"));
+    const std::string whole = head + "token=x and more";
+    const http_request got = parse_http_form(whole);
+    EXPECT_EQ(got.problem, http_status::ok);
+    EXPECT_EQ(got.method, http_method::post);
+    EXPECT_EQ(got.body, "token=x");
+    EXPECT_EQ(got.headers.host, "localhost:1");
+    EXPECT_EQ(parse_http_form(head + "token=").problem, http_status::bad_request);
+    EXPECT_EQ(parse_http_form("GET / HTTP/1.1\r\nContent-Length: 7\r\n\r\n").problem, http_status::ok);
+}
+
+TEST(http_request, a_body_without_a_clear_length_is_rejected) {
+    for (const std::string_view headers :
+         {"Content-Length: 1\r\nContent-Length: 1\r\n", "Content-Length: -1\r\n", "Content-Length: 1, 1\r\n",
+          "Content-Length:\r\n", "Content-Length: 99999999999999999999999\r\n"}) {
+        const std::string text = "POST / HTTP/1.1\r\n" + std::string(headers) + "\r\nx";
+        EXPECT_EQ(parse(text).problem, http_status::bad_request) << headers;
+        EXPECT_TRUE(has_http_form(text)) << headers;
+    }
+    for (const std::string_view headers :
+         {"Transfer-Encoding: chunked\r\n", "Transfer-Encoding: identity\r\nContent-Length: 1\r\n",
+          "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"})
+        for (const std::string_view method : {"GET", "POST"}) {
+            const std::string text = std::string(method) + " / HTTP/1.1\r\n" + std::string(headers) + "\r\nx";
+            EXPECT_EQ(parse(text).problem, http_status::length_required) << headers;
+            EXPECT_TRUE(has_http_form(text)) << headers;
+        }
+    const std::string long_body = "POST / HTTP/1.1\r\nContent-Length: 2049\r\n\r\n";
+    EXPECT_EQ(parse(long_body).problem, http_status::ok);
+    EXPECT_EQ(parse_http_form(long_body).problem, http_status::content_too_large);
+    EXPECT_TRUE(has_http_form(long_body));
+}
+
+TEST(http_request, a_header_that_replies_depend_on_may_occur_once) {
+    for (const std::string_view name :
+         {"Host", "ORIGIN", "Cookie", "Authorization", "Sec-Fetch-Site", "content-type"}) {
+        const std::string line = std::string(name) + ": \r\n";
+        EXPECT_EQ(parse("GET / HTTP/1.1\r\n" + line + line + "\r\n").problem, http_status::bad_request)
+            << name;
+    }
+    EXPECT_EQ(parse("GET / HTTP/1.1\r\nX: 1\r\nX: 2\r\nHost:\t a \r\n\r\n").headers.host, "a");
+}
+
+TEST(http_request, values_of_a_form_are_decoded) {
+    EXPECT_EQ(form_value("a=1&token=x%2By+z&token=2", "token"), "x+y z");
+    EXPECT_EQ(form_value("token", "token"), "");
+    EXPECT_EQ(form_value("xtoken=1", "token"), std::nullopt);
+    for (const std::string_view invalid : {"t=%", "t=%1", "t=%zz", "t=%+1", "t=% 1"})
+        EXPECT_EQ(form_value(invalid, "t"), std::nullopt) << invalid;
+    EXPECT_EQ(form_number("number=18446744073709551615", "number"), UINT64_MAX);
+    for (const std::string_view invalid :
+         {"number=18446744073709551616", "number=-1", "number=1x", "number=", "n=1"})
+        EXPECT_EQ(form_number(invalid, "number"), std::nullopt) << invalid;
+}
+
 }  // namespace
 }  // namespace sluice::http

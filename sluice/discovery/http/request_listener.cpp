@@ -27,7 +27,7 @@ io::task<void> request_listener::accept_all() noexcept {
             continue;
         }
         if (is_accepted_ and not is_accepted_(accepted->peer)) continue;
-        if (connections_ >= connections_max) continue;
+        if (connections_ >= connections_max_) continue;
         if (const auto attached = accepted->socket.set_multiplexer(&loop_); not attached) continue;
         tasks_.spawn(converse(std::move(accepted->socket)));
     }

@@ -16,15 +16,21 @@ namespace sluice::http {
 /// Thread safety: the loop's thread.
 class request_listener {
 public:
-    static constexpr std::size_t connections_max = 8;  // further ones are closed
+    static constexpr std::size_t usual_connections_max = 8;
     static constexpr std::chrono::seconds connection_within{10};
 
     /// Answers one connection. Suspends while it waits for the socket, which outlives it.
     using answerer = std::function<io::task<void>(io::socket_handle&)>;
 
-    /// The listener is already attached to the loop.
-    request_listener(io::io_multiplexer& loop, io::listening_socket_handle listener, answerer answer)
-        : loop_(loop), listener_(std::move(listener)), answer_(std::move(answer)), tasks_(loop) {}
+    /// The listener is already attached to the loop. Beyond `connections_max` at once, further
+    /// connections are closed.
+    request_listener(io::io_multiplexer& loop, io::listening_socket_handle listener, answerer answer,
+                     std::size_t connections_max = usual_connections_max)
+        : loop_(loop),
+          listener_(std::move(listener)),
+          answer_(std::move(answer)),
+          connections_max_(connections_max),
+          tasks_(loop) {}
     request_listener(const request_listener&) = delete;
     request_listener& operator=(const request_listener&) = delete;
 
@@ -47,6 +53,7 @@ private:
     io::io_multiplexer& loop_;
     io::listening_socket_handle listener_;
     answerer answer_;
+    std::size_t connections_max_;
     std::function<bool(const io::socket_address&)> is_accepted_;  // none: all
     io::task_group tasks_;
     std::size_t connections_ = 0;

@@ -8,6 +8,7 @@
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/server/command/binding.hpp"
 #include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/operation/administration.hpp"
 #include "sluice/smb/server/operation/directory_caching.hpp"
 #include "sluice/smb/server/operation/lease_breaks.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
@@ -340,6 +341,21 @@ io::task<void> smb_server::serve(std::size_t loop, io::socket_handle socket,
 
 std::size_t smb_server::end_sessions_of_removed_users() noexcept {
     return server::end_sessions_of_removed_users(context_);
+}
+
+bool smb_server::end_session(std::uint64_t id, std::string_view by) noexcept {
+    const std::shared_ptr<session> found = context_.sessions.find(id);
+    if (found == nullptr) return false;
+    const session::phase now = found->state();
+    const bool is_established = now == session::phase::valid or now == session::phase::expired;
+    if (not is_established or not found->claim_end()) return false;
+    return end_session_by(context_, *found, by).has_ended;
+}
+
+bool smb_server::close_file(std::uint64_t number, std::string_view by) noexcept {
+    const std::shared_ptr<open> found = context_.opens.find_persistent(number);
+    if (found == nullptr or not found->is_live() or found->is_pipe()) return false;
+    return close_file_by(context_, *found, by) != wire::nt_status::file_closed;
 }
 
 void smb_server::stop() noexcept {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "sluice/io/stream/listening_socket_handle.hpp"
@@ -63,6 +65,13 @@ public:
     /// requests, opens and watches; and the durable opens of removed users that wait for their
     /// client. Returns the number of sessions.
     std::size_t end_sessions_of_removed_users() noexcept;
+    /// Ends an established session, as NetSessionDel does, and logs it with the name of the
+    /// administrator. Returns false if there is none with this ID, or another has ended it.
+    /// Blocks: for the file systems, when files are removed. The first loop's thread.
+    bool end_session(std::uint64_t id, std::string_view by) noexcept;
+    /// Closes an open file, as NetFileClose does, by its number in a snapshot, and logs it. Returns
+    /// false if it is not open. Blocks, thread: as above.
+    bool close_file(std::uint64_t number, std::string_view by) noexcept;
     /// Notifies clients that support it that their sessions are closed, and waits until the kernel
     /// has these messages, for limits::stop_notice_max at most: a client that receives nothing does
     /// not delay the stop. Once, before stop(). Suspends.

@@ -11,6 +11,7 @@
 #include "sluice/cli/doctor/local/file_system_facts.hpp"
 #include "sluice/cli/doctor/local/local_checks.hpp"
 #include "sluice/cli/doctor/local/port_owner.hpp"
+#include "sluice/cli/doctor/page_findings.hpp"
 #include "sluice/io/stream/listening_socket_handle.hpp"
 
 // Findings about the port, the path and the file system of a share.
@@ -141,6 +142,34 @@ TEST(doctor_findings, own_port_of_a_server_is_not_in_use_by_another_program) {
     };
     EXPECT_TRUE(has_problem_of_port(findings(options, {})));
     EXPECT_FALSE(has_problem_of_port(findings(options, {address->text()})));
+}
+
+TEST(doctor_findings, a_user_with_a_password_in_the_options_needs_no_users_file) {
+    const auto complains = [](const std::vector<finding>& all) {
+        return std::ranges::any_of(
+            all, [](const finding& one) { return one.check == "users" and one.level != severity::note; });
+    };
+    serve_options options;
+    options.users_file = "/none/users";
+    options.users = {"alice"};
+    EXPECT_TRUE(complains(findings(options, {})));
+    options.users = {"alice", "bob%secret"};
+    EXPECT_FALSE(complains(findings(options, {})));
+}
+
+TEST(doctor_findings, the_page_has_them_with_their_weight_and_remedy) {
+    serve_options options;
+    options.users_file = "/none/users";
+    options.users = {"bob%secret"};
+    const auto has_users = [](const std::vector<cli::finding>& all) {
+        return std::ranges::any_of(all, [](const cli::finding& one) {
+            return one.severity == finding_severity::warning and one.evidence == "/none/users" and
+                   one.hint == "sluice user --users-file /none/users add NAME";
+        });
+    };
+    EXPECT_FALSE(has_users(page_checks(options, {})())) << "its password counts, although it is not kept";
+    options.users.clear();
+    EXPECT_TRUE(has_users(page_checks(options, {})()));
 }
 
 TEST(doctor_file_system, good_disk_has_notes_only) {

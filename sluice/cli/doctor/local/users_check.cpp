@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -25,8 +26,11 @@ void check_users(local_state& state, finding_list& into) {
     // A running server may use another file than the default one, which only its configuration
     // names.
     const bool is_guess = given.empty() and state.configuration.empty() and not state.servers.empty();
+    // A user with a password in the options needs no entry in the file.
+    const bool has_users =
+        std::ranges::any_of(state.options.users, [](const std::string& one) { return one.contains('%'); });
     struct stat status{};
-    if (is_guess and ::access(path.c_str(), F_OK) != 0) return;
+    if ((is_guess or has_users) and ::access(path.c_str(), F_OK) != 0) return;
     if (::stat(path.c_str(), &status) != 0) {
         const bool is_missing = errno == ENOENT;
         into.add({.level = severity::warning,
@@ -68,7 +72,7 @@ void check_users(local_state& state, finding_list& into) {
         return;
     }
     const std::size_t count = (*loaded)->names().size();
-    if (count == 0)
+    if (count == 0 and not has_users)
         into.add({.level = severity::warning,
                   .check = check,
                   .what = "the users file has no users, so that no user can log on",

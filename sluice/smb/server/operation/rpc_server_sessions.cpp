@@ -5,29 +5,13 @@
 #include <unordered_set>
 
 #include "sluice/base/case_fold.hpp"
-#include "sluice/base/held_mutexes.hpp"
 #include "sluice/smb/server/net/server_context.hpp"
-#include "sluice/smb/server/operation/open_closer.hpp"
+#include "sluice/smb/server/operation/administration.hpp"
 #include "sluice/smb/server/operation/rpc_server_host.hpp"
-#include "sluice/smb/server/operation/session_life.hpp"
-#include "sluice/smb/wire/fsctl/fsctl_snapshots.hpp"
 
 namespace sluice::smb::server {
 
 namespace {
-
-// Returns the address of a client without the brackets of IPv6.
-[[nodiscard]] std::string address_of(const channel& way) {
-    std::string_view address = way.connection->address();
-    if (address.starts_with('[') and address.ends_with(']')) address = address.substr(1, address.size() - 2);
-    return std::string(address);
-}
-
-// Returns the address that the client has logged on from, or one that it still uses.
-[[nodiscard]] std::string client_of(const session& one) {
-    const std::shared_ptr<channel> first = one.first_channel();
-    return first == nullptr ? std::string() : address_of(*first);
-}
 
 [[nodiscard]] bool comes_from(const session& one, std::string_view client) {
     return std::ranges::any_of(one.channels(), [&](const std::shared_ptr<channel>& way) {
@@ -74,24 +58,6 @@ namespace {
     return static_cast<std::uint32_t>(one.file->locks(held).held_by(one));
 }
 
-// Returns the path with the share as a directory of a drive, as for the path of the share itself.
-[[nodiscard]] std::string path_of(const open& one) {
-    ENSURE(one.node != nullptr and one.through != nullptr, "a file is open through a share");
-    held_mutexes::ensure_none();
-    std::string path = "C:\\" + one.through->configuration().name + '\\';
-    if (one.is_past()) path += wire::gmt_token_of(*one.past->past_time) + '\\';
-    path += one.node->path();
-    if (const std::string stream = one.node->stream_name(); not stream.empty()) path += ':' + stream;
-    std::ranges::replace(path, '/', '\\');
-    return path;
-}
-
-[[nodiscard]] std::string user_of(const open& one) {
-    if (const std::shared_ptr<session> of = one.session()) return of->user.name;
-    const std::optional<durability> kept = one.durable();
-    return kept ? kept->owner : std::string();
-}
-
 }  // namespace
 
 // IDs are given in order, and begin below 2^31: so this is the position itself for a long time.
@@ -116,7 +82,7 @@ wire::rpc_part<wire::rpc_session> rpc_server_host::sessions(std::uint32_t after)
         const bool is_shown = is_established(*one) and position_of(*one) != 0;
         if (not is_shown) continue;
         part.entries.push_back({.id = position_of(*one),
-                                .client = client_of(*one),
+                                .client = client_address_of(*one),
                                 .user = one->user.name,
                                 .client_type = "SMB " + std::string(one->agreed.dialect_name()),
                                 .opens = static_cast<std::uint32_t>(one->in_use().opens),
@@ -146,7 +112,7 @@ wire::rpc_part<wire::rpc_tree> rpc_server_host::trees(std::uint32_t after) {
         ++examined;
         part.last = end_at(*one);
         if (is_established(*one) and position_of(*one) != 0) {
-            const std::string client = client_of(*one);
+            const std::string client = client_address_of(*one);
             for (const session::tree_use& use : one->tree_uses()) {
                 examined += 1 + use.opens;
                 const share& target = *use.of->target;
@@ -204,19 +170,9 @@ std::size_t rpc_server_host::end_sessions(std::string_view client, std::string_v
     return found;
 }
 
-// Not kept as durable: the client would have the opens back at once.
 pipe_work rpc_server_host::end_of(std::shared_ptr<session> ending) const {
     return [&host = host_, by = user_.name, ending = std::move(ending)]() noexcept {
-        const std::string client = client_of(*ending);
-        const std::size_t opens = ending->in_use().opens;
-        const bool has_ended = end_session(host, *ending, false);
-        host.log().write(event_severity::warning, "session ended by administrator",
-                         {{"by", by},
-                          {"user", ending->user.name},
-                          {"client", client},
-                          {"session", std::to_string(ending->id)},
-                          {"result", has_ended ? "ended" : "had ended before"}});
-        return 1 + opens;
+        return 1 + end_session_by(host, *ending, by).opens;
     };
 }
 
@@ -241,25 +197,23 @@ std::optional<wire::rpc_file> rpc_server_host::file(std::uint32_t id) {
     const std::shared_ptr<open> one = find_file(id);
     if (one == nullptr) return std::nullopt;
     ENSURE(one->node != nullptr and one->file != nullptr, "every open except that of a pipe has a file");
-    return wire::rpc_file{
-        .id = id, .permissions = permissions_of(one->access), .locks = locks_of(*one), .user = user_of(*one)};
+    return wire::rpc_file{.id = id,
+                          .permissions = permissions_of(one->access),
+                          .locks = locks_of(*one),
+                          .user = owner_of(*one)};
 }
 
 std::optional<std::string> rpc_server_host::path_of_file(std::uint32_t id) {
     const std::shared_ptr<open> one = find_file(id);
     if (one == nullptr) return std::nullopt;
-    return path_of(*one);
+    return drive_path_of(*one);
 }
 
 bool rpc_server_host::end_file(std::uint32_t id) {
     std::shared_ptr<open> one = find_file(id);
     if (one == nullptr) return false;
     work_.emplace_back([&host = host_, by = user_.name, ending = std::move(one)]() noexcept {
-        const std::string user = user_of(*ending);
-        const std::string path = path_of(*ending);
-        const wire::nt_status status = end_open(host, *ending);
-        host.log().write(event_severity::warning, "file closed by administrator",
-                         {{"by", by}, {"user", user}, {"path", path}, {"result", wire::name_of(status)}});
+        (void)close_file_by(host, *ending, by);
         return std::size_t{1};
     });
     return true;

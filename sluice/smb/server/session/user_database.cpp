@@ -272,6 +272,9 @@ result<void> user_database::store(const user_map& users, users_edit& edit) const
         append_hex(text, one.hash.view());
         text += '\n';
     }
+    // read() would refuse it.
+    if (text.size() > file_bytes_max)
+        return failure(error::with_path(EFBIG, "store more than 1 MiB of users", path_));
     const std::string fresh_path = path_ + ".new";
     auto fresh = io::file_handle::open({}, fresh_path, io::mode::write, io::creation::always_new,
                                        io::caching::all, io::open_flag::none, 0600);
@@ -295,6 +298,24 @@ result<void> user_database::set(std::string_view name, std::string_view password
         users.insert_or_assign(fold(name), user{std::string(name), hash->copy()});
         return {};
     });
+}
+
+result<user_database::stored_names> user_database::add_stored(std::span<const stored_user> fresh,
+                                                              bool replaces) {
+    for (const stored_user& one : fresh)
+        if (not is_valid_name(one.name)) return failure({EINVAL, "add a user: invalid name"});
+    stored_names done;
+    const result<void> edited = edit([&](user_map& users) -> result<void> {
+        for (const stored_user& one : fresh) {
+            const std::string key = fold(one.name);
+            const bool is_known = users.contains(key);
+            (not is_known ? done.added : replaces ? done.replaced : done.kept).push_back(one.name);
+            if (not is_known or replaces) users.insert_or_assign(key, user{one.name, one.hash.copy()});
+        }
+        return {};
+    });
+    if (not edited) return failure(edited.error());
+    return done;
 }
 
 result<void> user_database::remove(std::string_view name) {

@@ -97,6 +97,20 @@ public:
     /// Adds a user, or changes a password. Errors: EINVAL for an invalid name or password; those of
     /// the exclusion and of writing a file, and then nothing has changed.
     [[nodiscard]] result<void> set(std::string_view name, std::string_view password);
+    /// A user with the hash of the password, for add_stored().
+    struct stored_user {
+        std::string name;
+        auth::nt_hash hash;
+    };
+    /// The names of the users that add_stored() has added, replaced, and not changed.
+    struct stored_names {
+        std::vector<std::string> added;
+        std::vector<std::string> replaced;
+        std::vector<std::string> kept;
+    };
+    /// Adds users, in one edit. Those that exist are kept, or replaced if `replaces`; the names in
+    /// `fresh` differ. Errors: as set(), and then nothing has changed.
+    [[nodiscard]] result<stored_names> add_stored(std::span<const stored_user> fresh, bool replaces);
     /// Errors: ENOENT; those of the exclusion and of writing a file.
     [[nodiscard]] result<void> remove(std::string_view name);
 

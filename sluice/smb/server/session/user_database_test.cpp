@@ -5,6 +5,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
+#include <string>
+#include <vector>
 
 namespace sluice::smb::server {
 namespace {
@@ -165,6 +168,48 @@ TEST_F(user_file, is_edited_by_one_program_at_a_time_and_not_at_all_while_anothe
     is_held = true;
     EXPECT_EQ(users->set("bob", "2").error(), std::errc::device_or_resource_busy);
     EXPECT_EQ(users->remove("alice").error(), std::errc::device_or_resource_busy);
+    EXPECT_THAT(loaded()->names(), testing::ElementsAre("alice"));
+}
+
+// Users with the hash of the password "1".
+std::vector<user_database::stored_user> stored_users(std::initializer_list<const char*> names) {
+    std::vector<user_database::stored_user> users;
+    for (const char* const name : names)
+        users.push_back({.name = name, .hash = *auth::nt_hash::of_password("1")});
+    return users;
+}
+
+TEST_F(user_file, adds_stored_users_in_one_edit_and_keeps_those_that_exist) {
+    write("");
+    const auto users = loaded();
+    ASSERT_TRUE(users->set("Alice", "own"));
+    excluded.clear();
+    const auto done = users->add_stored(stored_users({"alice", "bob"}), false);
+    ASSERT_TRUE(done);
+    EXPECT_THAT(done->added, testing::ElementsAre("bob"));
+    EXPECT_THAT(done->kept, testing::ElementsAre("alice"));
+    EXPECT_THAT(excluded, testing::SizeIs(1));
+    const auto hash = [](const char* password) { return *auth::nt_hash::of_password(password); };
+    const auto has = [&](std::string_view name, const char* password) {
+        return auth::equal_in_constant_time(loaded()->find(name, "")->hash.view(), hash(password).view());
+    };
+    EXPECT_TRUE(has("alice", "own") and has("bob", "1"));
+    const auto replaced = users->add_stored(stored_users({"alice"}), true);
+    ASSERT_TRUE(replaced);
+    EXPECT_THAT(replaced->replaced, testing::ElementsAre("alice"));
+    EXPECT_TRUE(has("alice", "1"));
+}
+
+TEST_F(user_file, with_an_invalid_or_excessive_import_stays_as_it_was) {
+    write("");
+    const auto users = loaded();
+    ASSERT_TRUE(users->set("alice", "own"));
+    EXPECT_EQ(users->add_stored(stored_users({"bob", "a:b"}), false).error(), std::errc::invalid_argument);
+    std::vector<user_database::stored_user> many;
+    for (int i = 0; i != 20'000; ++i)
+        many.push_back(
+            {.name = "user-with-a-long-name-" + std::to_string(i), .hash = *auth::nt_hash::of_password("1")});
+    EXPECT_EQ(users->add_stored(many, false).error(), std::errc::file_too_large);
     EXPECT_THAT(loaded()->names(), testing::ElementsAre("alice"));
 }
 

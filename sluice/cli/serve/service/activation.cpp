@@ -1,4 +1,4 @@
-#include "sluice/cli/serve/activation.hpp"
+#include "sluice/cli/serve/service/activation.hpp"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "sluice/cli/message.hpp"
-#include "sluice/cli/serve/environment_value.hpp"
+#include "sluice/cli/serve/service/environment_value.hpp"
 
 namespace sluice::cli {
 

@@ -1,4 +1,4 @@
-#include "sluice/cli/serve/environment_value.hpp"
+#include "sluice/cli/serve/service/environment_value.hpp"
 
 #include <fmt/core.h>
 

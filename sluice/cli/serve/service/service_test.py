@@ -128,7 +128,7 @@ class Service(unittest.TestCase):
         configuration.write_text(table.format("a"))
         server = self.start("--listen", "127.0.0.1:0", "--config", "sluice.toml", address=str(self.directory / "notify"), shares=())
         self.assertRegex(self.report()["STATUS"], "^serves 1 share at ")
-        for content, status in ((table.format("a") + table.format("b"), "^serves 2 shares at "), ("wrong", "^the last reload has failed")):
+        for content, status in ((table.format("a") + table.format("b"), "^serves 2 shares at .*; changes of the last reload: 1 share added$"), ("wrong", "^the last reload has failed")):
             configuration.write_text(content)
             before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
             server.send_signal(signal.SIGHUP)

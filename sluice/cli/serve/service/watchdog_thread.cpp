@@ -1,4 +1,4 @@
-#include "sluice/cli/serve/watchdog_thread.hpp"
+#include "sluice/cli/serve/service/watchdog_thread.hpp"
 
 #include <system_error>
 

@@ -1,4 +1,4 @@
-#include "sluice/cli/serve/service_manager.hpp"
+#include "sluice/cli/serve/service/service_manager.hpp"
 
 #include <fmt/core.h>
 #include <sys/socket.h>
@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "sluice/cli/serve/environment_value.hpp"
+#include "sluice/cli/serve/service/environment_value.hpp"
 
 namespace sluice::cli {
 

@@ -1,0 +1,254 @@
+#include "sluice/cli/migration/smb_import.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+
+#include "sluice/cli/migration/smb_hosts.hpp"
+#include "sluice/cli/migration/smb_rows.hpp"
+#include "sluice/cli/migration/smb_values.hpp"
+
+namespace sluice::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+table_record table_of(std::initializer_list<std::pair<const char*, setting_kind>> settings) {
+    table_record table;
+    for (const auto& [key, kind] : settings)
+        table.settings.push_back({.key = key, .kind = kind});
+    return table;
+}
+
+table_record few_settings() {
+    using enum setting_kind;
+    return table_of({{"name", text},
+                     {"path", text},
+                     {"user", list},
+                     {"read-only", boolean},
+                     {"comment", text},
+                     {"hidden", boolean},
+                     {"guest", boolean},
+                     {"size-limit", text},
+                     {"encrypt", boolean}});
+}
+
+// The settings of a later version, with the types that their readers have.
+table_record many_settings() {
+    using enum setting_kind;
+    table_record table = few_settings();
+    for (const setting_record& each : table_of({{"owner", other},
+                                                {"group", other},
+                                                {"file-mode", text},
+                                                {"folder-mode", text},
+                                                {"inherit-owner", boolean},
+                                                {"hide-dot-files", boolean},
+                                                {"read-only-user", list},
+                                                {"referral", list},
+                                                {"hide", list},
+                                                {"reject", list},
+                                                {"recycle", other},
+                                                {"write-user", list},
+                                                {"allowed-host", list},
+                                                {"denied-host", list},
+                                                {"audit-log", text}})
+                                          .settings)
+        table.settings.push_back(each);
+    std::ranges::find(table.settings, "guest", &setting_record::key)->kind = text;
+    return table;
+}
+
+table_record many_server_settings() {
+    using enum setting_kind;
+    table_record table = few_settings();
+    for (const char* const key : {"allowed-host", "denied-host"})
+        table.settings.push_back({.key = key, .kind = list});
+    table.settings.push_back({.key = "discovery", .kind = boolean});
+    return table;
+}
+
+smb_imported import(std::string_view content, const table_record& share = few_settings(),
+                    const table_record& server = few_settings()) {
+    const auto none = [](const std::string&) -> std::expected<std::string, std::string> {
+        return std::unexpected("missing");
+    };
+    return import_smb_conf(parse_smb_conf("smb.conf", content, none), server, share);
+}
+
+bool has_note(const smb_imported& from, smb_note_kind kind, std::string_view subject) {
+    return std::ranges::any_of(
+        from.notes, [&](const smb_note& note) { return note.kind == kind and note.subject == subject; });
+}
+
+TEST(smb_import, a_share_is_read_only_unless_it_is_writable) {
+    EXPECT_THAT(import("[a]\npath = /a\n").toml, HasSubstr("read-only = true"));
+    EXPECT_THAT(import("[a]\npath = /a\nwriteable = yes\n").toml, Not(HasSubstr("read-only")));
+    EXPECT_THAT(import("[global]\nread only = no\n[a]\npath = /a\n").toml, Not(HasSubstr("read-only")));
+}
+
+TEST(smb_import, users_and_groups_become_a_list_and_an_unknown_user_never_opens_a_share) {
+    EXPECT_THAT(import("[a]\npath = /a\nvalid users = DOM\\bob +staff @\"big team\"\n").toml,
+                HasSubstr(R"(user = ["bob", "@staff", "@big team"])"));
+    const smb_imported skipped = import("[a]\npath = /a\nvalid users = %U\n");
+    EXPECT_EQ(skipped.shares, 0U);
+    EXPECT_THAT(skipped.toml, Not(HasSubstr("[[share]]")));
+}
+
+TEST(smb_import, a_share_whose_restriction_cannot_be_read_is_skipped) {
+    EXPECT_EQ(import("[a]\npath = /a\nvalid users = \xff\n").shares, 0U);
+    EXPECT_EQ(import("valid users = \xff\n[a]\npath = /a\n").shares, 0U);
+}
+
+TEST(smb_import, a_parameter_is_reported_if_this_program_does_not_have_its_setting) {
+    const auto* const text = "[a]\npath = /a\nforce user = bob\nhosts allow = 10.\nveto files = /*.exe/\n";
+    const smb_imported few = import(text);
+    EXPECT_TRUE(has_note(few, smb_note_kind::none, "[a] force user"));
+    EXPECT_TRUE(has_note(few, smb_note_kind::wider, "[a] hosts allow"));
+    EXPECT_TRUE(has_note(few, smb_note_kind::none, "[a] veto files"));
+    const smb_imported many = import(text, many_settings());
+    EXPECT_THAT(many.toml, HasSubstr("owner = \"bob\""));
+    EXPECT_THAT(many.toml, HasSubstr("allowed-host = [\"10.0.0.0/8\", \"127.0.0.1\", \"::1\"]"));
+    EXPECT_THAT(many.toml, HasSubstr("reject = [\"*.exe\"]"));
+    EXPECT_TRUE(has_note(many, smb_note_kind::differs, "[a] force user"));
+    EXPECT_EQ(many.notes.size(), 1U);
+}
+
+TEST(smb_import, modes_modules_and_lists_have_the_form_of_their_settings) {
+    const smb_imported all = import(
+        "[a]\npath = /a\ncreate mask = 664\ndirectory mask = 02775\nforce group = +staff\nwrite list = bob\n"
+        "vfs objects = recycle full_audit\nmax disk size = 500\nhide files = /a b/.x/\n",
+        many_settings());
+    for (const char* const line :
+         {"file-mode = \"0664\"", "folder-mode = \"2775\"", "group = \"staff\"", "write-user = [\"bob\"]",
+          "recycle = true", "audit-log = \"yes\"", "size-limit = \"500M\"", R"(hide = ["a b", ".x"])"})
+        EXPECT_THAT(all.toml, HasSubstr(line));
+}
+
+TEST(smb_import, a_mask_and_a_forced_mode_are_one_mode_of_new_files) {
+    const auto modes = [](const std::string& lines) {
+        return import("[a]\npath = /a\n" + lines, many_settings()).toml;
+    };
+    EXPECT_THAT(modes("create mask = 0700\nforce create mode = 0060\n"), HasSubstr("file-mode = \"0660\""));
+    EXPECT_THAT(modes("force create mode = 0020\n"), HasSubstr("file-mode = \"0664\""));
+    EXPECT_THAT(modes("force directory mode = 6070\n"), HasSubstr("folder-mode = \"2775\""));
+    EXPECT_THAT(modes(""), Not(HasSubstr("-mode")));
+    const smb_imported useless = import("[a]\npath = /a\ncreate mask = 0444\n", many_settings());
+    EXPECT_THAT(useless.toml, Not(HasSubstr("\nfile-mode")));
+    EXPECT_TRUE(has_note(useless, smb_note_kind::none, "[a] create mask"));
+}
+
+TEST(smb_import, a_list_of_writers_restricts_others_only_if_the_share_is_read_only) {
+    const auto share = [](const std::string& lines) {
+        return import("[a]\npath = /a\n" + lines, many_settings(), many_server_settings()).toml;
+    };
+    const std::string some = share("write list = @staff\nread list = bob\nguest ok = yes\n");
+    EXPECT_THAT(some, HasSubstr("write-user = [\"@staff\"]"));
+    EXPECT_THAT(some, HasSubstr("read-only-user = [\"bob\"]"));
+    EXPECT_THAT(some, HasSubstr("guest = \"read\""));
+    EXPECT_THAT(some, Not(HasSubstr("read-only = true")));
+    EXPECT_THAT(share("read only = no\nwrite list = bob\n"), Not(HasSubstr("write-user")));
+    EXPECT_THAT(share("write list = %U\n"), HasSubstr("read-only = true"));
+    EXPECT_THAT(share("read list = bob\n"), Not(HasSubstr("\nread-only-user")));
+}
+
+TEST(smb_import, the_lists_of_hosts_of_all_shares_are_those_of_the_server) {
+    const std::string all = import("hosts allow = 10.\n[a]\npath = /a\n[b]\npath = /b\nhosts deny = 10.2.\n",
+                                   many_settings(), many_server_settings())
+                                .toml;
+    EXPECT_LT(all.find("allowed-host = [\"10.0.0.0/8\""), all.find("[[share]]"));
+    EXPECT_EQ(all.find("allowed-host"), all.rfind("allowed-host"));
+    EXPECT_GT(all.find("denied-host = [\"10.2.0.0/16\"]"), all.find("name = \"b\""));
+}
+
+TEST(smb_import, a_share_without_files_has_no_settings_of_files) {
+    const std::string share =
+        import("[a]\nmsdfs proxy = \\\\other\\share\ncreate mask = 0600\nhosts allow = 10.\n",
+               many_settings())
+            .toml;
+    EXPECT_THAT(share, HasSubstr("referral = [\"//other/share\"]"));
+    EXPECT_THAT(share, HasSubstr("allowed-host"));
+    for (const char* const key : {"\nread-only", "\nfile-mode", "\nhide-dot-files"})
+        EXPECT_THAT(share, Not(HasSubstr(key)));
+}
+
+TEST(smb_import, files_that_begin_with_a_dot_are_hidden_as_with_samba) {
+    EXPECT_THAT(import("[a]\npath = /a\n", many_settings()).toml, HasSubstr("hide-dot-files = true"));
+    EXPECT_THAT(import("[a]\npath = /a\nhide dot files = no\n", many_settings()).toml,
+                HasSubstr("hide-dot-files = false"));
+}
+
+TEST(smb_import, the_owner_of_new_files_is_that_of_the_directory_unless_a_user_is_forced) {
+    EXPECT_THAT(import("[a]\npath = /a\ninherit owner = yes\n", many_settings()).toml,
+                HasSubstr("inherit-owner = true"));
+    const std::string both =
+        import("[a]\npath = /a\ninherit owner = yes\nforce user = bob\n", many_settings()).toml;
+    EXPECT_THAT(both, HasSubstr("owner = \"bob\""));
+    EXPECT_THAT(both, Not(HasSubstr("inherit-owner = ")));
+}
+
+TEST(smb_import, guests_of_one_share_do_not_open_the_others) {
+    const std::string each = import("[a]\npath = /a\nguest ok = yes\n[b]\npath = /b\n", many_settings()).toml;
+    EXPECT_THAT(each, HasSubstr("guest = \"read\""));
+    EXPECT_THAT(each, HasSubstr("guest = \"off\""));
+    EXPECT_LT(each.find("guest = true"), each.find("[[share]]"));
+}
+
+TEST(smb_import, values_cannot_leave_their_string_or_comment) {
+    const smb_imported read = import("[a\"b]\npath = /a\"\\\n]\ncomment = \"x\\y\" # z\n[\x7f]\npath = /b\n");
+    EXPECT_THAT(read.toml, HasSubstr(R"(name = "a\"b")"));
+    EXPECT_THAT(read.toml, HasSubstr(R"(comment = "\"x\\y\" # z")"));
+    EXPECT_THAT(read.toml, Not(HasSubstr("\x7f")));
+}
+
+TEST(smb_import, a_parameter_of_all_shares_is_reported_once) {
+    const smb_imported read = import("hosts allow = 10.\n[a]\npath = /a\n[b]\npath = /b\n");
+    EXPECT_EQ(std::ranges::count(read.notes, "[global] hosts allow", &smb_note::subject), 1);
+}
+
+TEST(smb_import, lists_of_hosts_never_give_access_that_samba_denies) {
+    using testing::ElementsAre;
+    using testing::IsEmpty;
+    const smb_host_lists some = converted_smb_hosts("10. EXCEPT 10.1. host", "");
+    EXPECT_THAT(some.allowed, ElementsAre("10.0.0.0/8", "127.0.0.1", "::1"));
+    EXPECT_THAT(some.denied, ElementsAre("10.1.0.0/16"));
+    EXPECT_EQ(some.not_denied, 1U);
+    EXPECT_THAT(converted_smb_hosts("192.168. 127.", "ALL").allowed,
+                ElementsAre("192.168.0.0/16", "127.0.0.0/8"));
+    EXPECT_THAT(converted_smb_hosts("192.168.", "0.0.0.0/0").allowed, ElementsAre("192.168.0.0/16"));
+    EXPECT_TRUE(converted_smb_hosts("192.168.", "10.").denies_others);
+    EXPECT_THAT(converted_smb_hosts("", "all").denied, ElementsAre("0.0.0.0/0", "::/0"));
+    EXPECT_THAT(converted_smb_hosts("", "ALL EXCEPT 10.").allowed, ElementsAre("10.0.0.0/8"));
+    EXPECT_THAT(converted_smb_hosts("", "ALL EXCEPT host").denied, ElementsAre("0.0.0.0/0", "::/0"));
+    EXPECT_THAT(converted_smb_hosts("host.example", "ALL").denied, ElementsAre("0.0.0.0/0", "::/0"));
+    EXPECT_THAT(converted_smb_hosts("host.example", "").allowed, ElementsAre("127.0.0.1", "::1"));
+    const smb_host_lists any = converted_smb_hosts("ALL", "10.");
+    EXPECT_THAT(any.allowed, IsEmpty());
+    EXPECT_THAT(any.denied, IsEmpty());
+    EXPECT_EQ(converted_smb_hosts("", "10. host").not_denied, 1U);
+}
+
+TEST(smb_import, hosts_become_addresses_with_a_prefix) {
+    EXPECT_EQ(smb_host("192.168.1."), "192.168.1.0/24");
+    EXPECT_EQ(smb_host("192.168.1.7/22"), "192.168.0.0/22");
+    EXPECT_EQ(smb_host("127."), "127.0.0.0/8");
+    EXPECT_EQ(smb_host("10.1.2.3"), "10.1.2.3");
+    EXPECT_EQ(smb_host("10.1.0.0/255.255.0.0"), "10.1.0.0/16");
+    EXPECT_EQ(smb_host("10.1.0.0/255.0.255.0"), "");
+    EXPECT_EQ(smb_host("fe80::/10"), "fe80::/10");
+    EXPECT_EQ(smb_host("localhost"), "127.0.0.1");
+    for (const char* const text :
+         {"host.example", "EXCEPT", "1.2.3.4.5", "300.", "10.0.0.0/33", "192.168", ""})
+        EXPECT_EQ(smb_host(text), "") << text;
+}
+
+TEST(smb_import, each_parameter_has_one_row) {
+    for (const auto rows : {share_rows(), server_rows(), module_rows()})
+        for (const smb_row& row : rows)
+            EXPECT_EQ(std::ranges::count(rows, row.parameter, &smb_row::parameter), 1) << row.parameter;
+}
+
+}  // namespace
+}  // namespace sluice::cli
