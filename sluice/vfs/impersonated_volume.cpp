@@ -136,7 +136,7 @@ public:
         return as([&] { return underlying_->names()->recycle(); });
     }
     // The server wants to know this, too.
-    [[nodiscard]] bool is_recycled() noexcept override { return underlying_->names()->is_recycled(); }
+    [[nodiscard]] bool has_lost_name() noexcept override { return underlying_->names()->has_lost_name(); }
     [[nodiscard]] result<void> remove() noexcept override {
         return as([&] { return underlying_->names()->remove(); });
     }

@@ -66,9 +66,10 @@ public:
     /// recycle bin moves a regular file there. Errors: also EXDEV if the bin is on another file
     /// system; ENOSPC. The file then keeps its name.
     [[nodiscard]] virtual result<void> recycle() noexcept { return remove(); }
-    /// Returns whether the file was found under another name, and is in the recycle bin now. A
-    /// caller treats it as removed.
-    [[nodiscard]] virtual bool is_recycled() noexcept { return false; }
+    /// Returns whether the path by which the file was found is no longer one of this file: another
+    /// server has moved it, to a recycle bin perhaps. A caller that wants the file of that path
+    /// treats it as removed.
+    [[nodiscard]] virtual bool has_lost_name() noexcept { return false; }
     /// Removes its name; for a stream, the stream. The node remains usable. Errors: ENOENT,
     /// ENOTEMPTY.
     [[nodiscard]] virtual result<void> remove() noexcept = 0;
@@ -104,11 +105,11 @@ inline result<void> node_names::set_alternate_name(const short_name& /*name*/) n
     return part ? (*part)->recycle() : result<void>(failure(part.error()));
 }
 
-/// Returns whether a file was found under another name, as node_names::is_recycled. Blocks: for the
-/// file system.
-[[nodiscard]] inline bool is_recycled(node& of) noexcept {
+/// Returns whether a file has lost the name by which it was found, as node_names::has_lost_name.
+/// Blocks: for the file system.
+[[nodiscard]] inline bool has_lost_name(node& of) noexcept {
     node_names* const part = of.names();
-    return part != nullptr and part->is_recycled();
+    return part != nullptr and part->has_lost_name();
 }
 
 /// Removes the name of a node, as node_names::remove. Errors: also as names_of. Blocks:

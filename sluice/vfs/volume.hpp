@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 
 #include "sluice/vfs/change_feed.hpp"
 #include "sluice/vfs/domain/fs_domain.hpp"
@@ -94,9 +95,12 @@ public:
     [[nodiscard]] virtual fs_domain* crossing_domain() noexcept { return nullptr; }
 
     /// Does a bounded part of the work that the volume needs from time to time: removes old files
-    /// from its recycle bin. Returns whether there is more to do now. `now` is the present time.
+    /// from its recycle bin. Returns whether there is more to do now. `now` is the present time;
+    /// without it, no file is too old.
     /// Blocks: for the file system. Thread safety: one thread at a time.
-    [[nodiscard]] virtual bool tidy(std::chrono::system_clock::time_point /*now*/) noexcept { return false; }
+    [[nodiscard]] virtual bool tidy(std::optional<std::chrono::system_clock::time_point> /*now*/) noexcept {
+        return false;
+    }
     /// Returns whether tidy() does anything. Any thread.
     [[nodiscard]] virtual bool needs_tidying() const noexcept { return false; }
 

@@ -18,6 +18,7 @@
 #include "sluice/cli/serve/table_reader.hpp"
 #include "sluice/cli/status/web/web_address.hpp"
 #include "sluice/cli/user_names.hpp"
+#include "sluice/vfs/host/stream/stream_store_names.hpp"
 #include "sluice/vfs/path.hpp"
 
 namespace sluice::cli {
@@ -177,7 +178,8 @@ void read_patterns(table_reader& reader, std::string_view key, const std::vector
 }
 
 [[nodiscard]] std::string validate_bin_name(const std::string& name) {
-    return vfs::check_name(name) ? "" : "use one name without slashes, as in \".recycle\"";
+    if (not vfs::check_name(name)) return "use one name without slashes, as in \".recycle\"";
+    return vfs::is_stream_store(name) ? "it is the name of the store for streams; use another one" : "";
 }
 
 [[nodiscard]] vfs::recycle_rules read_recycle_table(table_reader& reader) {

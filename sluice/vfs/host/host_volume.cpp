@@ -184,11 +184,6 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
     if (const auto itself = tree->open_exactly({}, follow_links::yes); not itself)
         return failure(itself.error());
 
-    // One of another account would make every deletion fail.
-    if (options.recycle and not tree->options.read_only) {
-        const auto bin = recycle_bin(*tree).open();
-        if (not bin and bin.error() != std::errc::no_such_file_or_directory) return failure(bin.error());
-    }
     std::unique_ptr<host_volume> opened(new host_volume(std::move(tree)));
     if (options.domains != nullptr) {
         auto domain = options.domains->domain_of(opened->tree_->root(), options.offload_always);
@@ -203,6 +198,7 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
             return failure(set.error());
     }
     opened->describe(*volume_status);
+    opened->prepare_bin(*volume_status);
     if (options.offers_quotas) opened->quotas_ = std::make_unique<host_quotas>(opened->tree_->root());
     opened->identity_.serial = status->device * 0x9e37'79b9'7f4a'7c15ULL ^ status->inode;
     opened->identity_.created = time_of(status->born.value_or(status->modified));
@@ -232,6 +228,15 @@ void host_volume::describe(const io::volume_status& status) {
     const auto where = tree_->root().current_path();
     std::string storage;
     if (where) identity_.label = shown_name(split_path(*where).name, storage);
+}
+
+// A bin that cannot be used makes deletions fail. It does not keep the server from its other shares.
+void host_volume::prepare_bin(const io::volume_status& status) {
+    if (not tree_->options.recycle or tree_->options.read_only) return;
+    const bool is_fat = status.type_name == "fat" or status.type_name == "exfat";
+    tree_->has_modes = not is_fat;
+    tree_->bin_state.lacks_ages.store(is_fat, std::memory_order_relaxed);
+    recycle_bin(*tree_).prepare();
 }
 
 result<volume_space> host_volume::space() noexcept {
@@ -310,19 +315,30 @@ result<found_node> host_volume::create_in(node& directory, std::string_view name
 }
 
 bool host_volume::needs_tidying() const noexcept {
-    const auto& recycle = tree_->options.recycle;
-    return recycle and not tree_->options.read_only and
-           (recycle->age_max.count() != 0 or recycle->bytes_max != 0);
+    return tree_->has_ages_in_bin() and not tree_->options.read_only;
 }
 
 std::string host_volume::take_recycle_problem() noexcept {
-    return tree_->recycle_trouble.take();
+    return tree_->bin_state.trouble.take();
 }
 
-bool host_volume::tidy(std::chrono::system_clock::time_point now) noexcept {
+bool host_volume::tidy(std::optional<std::chrono::system_clock::time_point> now) noexcept {
     if (not needs_tidying()) return false;
+    if (tree_->bin_state.lacks_ages.load(std::memory_order_relaxed)) {
+        tree_->bin_state.trouble.set(tree_->options.recycle->directory +
+                                     ": 'days' and 'size' have no effect, because the file system does not "
+                                     "store when a file is moved");
+        sweep_.reset();
+        return false;
+    }
     if (sweep_ == nullptr) sweep_ = std::make_unique<recycle_sweep>(*tree_, now);
-    if (sweep_->step()) return true;
+    const auto begun = std::chrono::steady_clock::now();
+    const std::uint64_t seen = sweep_->entries();
+    while (sweep_->step()) {
+        const bool is_enough = sweep_->entries() - seen >= limits::swept_entries_per_part or
+                               std::chrono::steady_clock::now() - begun >= limits::sweep_part_max;
+        if (is_enough) return true;
+    }
     sweep_.reset();
     return false;
 }

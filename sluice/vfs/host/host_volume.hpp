@@ -43,7 +43,7 @@ public:
     ~host_volume() override;
 
     [[nodiscard]] fs_domain* crossing_domain() noexcept override;
-    [[nodiscard]] bool tidy(std::chrono::system_clock::time_point now) noexcept override;
+    [[nodiscard]] bool tidy(std::optional<std::chrono::system_clock::time_point> now) noexcept override;
     [[nodiscard]] bool needs_tidying() const noexcept override;
     [[nodiscard]] std::string take_recycle_problem() noexcept override;
     [[nodiscard]] const volume_features& features() const noexcept override { return features_; }
@@ -81,6 +81,7 @@ public:
 private:
     explicit host_volume(std::unique_ptr<host_tree> tree) noexcept;
     void describe(const io::volume_status& status);
+    void prepare_bin(const io::volume_status& status);
 
     std::unique_ptr<host_tree> tree_;
     std::unique_ptr<host_change_feed> feed_;

@@ -9,12 +9,13 @@
 #include <algorithm>
 #include <chrono>
 
-#include "sluice/base/case_fold.hpp"
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/path/fs_location.hpp"
 #include "sluice/io/path/path_resolution.hpp"
 #include "sluice/vfs/account_identity.hpp"
+#include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_tree.hpp"
+#include "sluice/vfs/host/lost_name.hpp"
 #include "sluice/vfs/host/recycle_directory.hpp"
 #include "sluice/vfs/host/stream/stream_store.hpp"
 #include "sluice/vfs/path.hpp"
@@ -65,7 +66,7 @@ error cannot_move(const std::string& name) noexcept {
 
 bool recycle_bin::contains(std::string_view host_path) const {
     ENSURE(tree_.options.recycle.has_value(), "a bin has rules");
-    return equal_ignoring_case(host_path.substr(0, host_path.find('/')), tree_.options.recycle->directory);
+    return host_path.substr(0, host_path.find('/')) == tree_.options.recycle->directory;
 }
 
 bool recycle_bin::has_directory(const io::handle& directory) const {
@@ -75,28 +76,72 @@ bool recycle_bin::has_directory(const io::handle& directory) const {
 
 // A file that another one has replaced has only its name in the bin, which the kernel does not know
 // by its descriptor.
-bool recycle_bin::has_taken(const io::handle& file, std::string_view known,
-                            const std::optional<std::string>& present) const noexcept {
+bool recycle_bin::has_taken(host_tree& tree, const io::handle& file, std::string_view known,
+                            const std::optional<std::string>& present) const {
     if (contains(known) or (present and not contains(*present))) return false;
-    const account_identity::pause as_process;
-    const auto itself = io::status_of(file, io::stat_fields::inode);
-    const auto named = io::status_at(tree_.root(), known, io::follow::yes, io::stat_fields::inode);
-    if (not itself) return false;
-    if (named) return not named->is_same_inode(*itself);
-    return has_code(named.error(), ENOENT) or has_code(named.error(), ENOTDIR) or
-           has_code(named.error(), ELOOP);
+    return has_lost_name(tree, file, known);
+}
+
+recycle_owners recycle_bin::of_server() const noexcept {
+    const auto server = static_cast<std::uint32_t>(::geteuid());
+    return {.wanted = server, .other = server, .has_modes = tree_.has_modes};
 }
 
 result<io::path_handle> recycle_bin::open() const {
-    const auto server = static_cast<std::uint32_t>(::geteuid());
-    return open_recycle_directory(tree_.root(), tree_.options.recycle->directory,
-                                  {.wanted = server, .other = server});
+    const std::string& name = tree_.options.recycle->directory;
+    auto opened = open_recycle_directory(tree_.root(), name, of_server());
+    if (opened) {
+        if (const auto usable = examine_bin(*opened); not usable) return failure(usable.error());
+    }
+    return opened;
+}
+
+// Once for each directory that has the name: old files are removed from it.
+result<void> recycle_bin::examine_bin(const io::path_handle& opened) const {
+    const auto status = io::status_of(opened, io::stat_fields::inode);
+    if (not status) return failure(status.error());
+    std::atomic<std::uint64_t>& known = tree_.bin_state.inode;
+    if (known.load(std::memory_order_relaxed) == status->inode) return {};
+    const auto form = has_form_of_bin(opened);
+    if (not form) return failure(form.error());
+    if (not*form)
+        return failure(error::with_path(EEXIST,
+                                        "use a directory with other files as the recycle bin (set "
+                                        "'directory' of 'recycle' to a new name)",
+                                        tree_.options.recycle->directory));
+    known.store(status->inode, std::memory_order_relaxed);
+    return {};
+}
+
+result<io::path_handle> recycle_bin::open_or_create() const {
+    auto bin = open();
+    if (bin or not has_code(bin.error(), ENOENT)) return bin;
+    const std::string& name = tree_.options.recycle->directory;
+    const auto made = make_recycle_bin(tree_.root(), name, of_server());
+    if (not made and not has_code(made.error(), EEXIST)) return failure(made.error());
+    return open();
+}
+
+void recycle_bin::prepare() const {
+    const auto bin = open_or_create();
+    const std::string& name = tree_.options.recycle->directory;
+    if (not bin) tree_.bin_state.trouble.set(name + ": " + bin.error().reason());
 }
 
 error recycle_bin::noted(const error& why, std::string_view where) const {
-    if (not has_code(why, ENOENT) and not has_code(why, EAGAIN))
-        tree_.recycle_trouble.set(std::string(where) + ": " + why.reason());
+    if (not has_code(why, EAGAIN) and not has_code(why, EBUSY))
+        tree_.bin_state.trouble.set(std::string(where) + ": " + why.reason());
     return why;
+}
+
+// Returns the rights of the directory at a host's path, which the one in the bin gets.
+result<recycle_rights> recycle_bin::rights_of(std::string_view path) const {
+    if (not tree_.keeps_attributes) return std::nullopt;
+    const auto opened = tree_.open_exactly(path, follow_links::no);
+    if (not opened) return failure(opened.error());
+    auto rights = load_security(*opened);
+    if (not rights) return failure(rights.error());
+    return recycle_rights(*std::move(rights));
 }
 
 // With the rights of the user. The name is found in the very directory that the user may remove it
@@ -104,7 +149,13 @@ error recycle_bin::noted(const error& why, std::string_view where) const {
 result<std::optional<recycle_bin::source>> recycle_bin::examine(const io::handle& file,
                                                                 std::string_view where) const {
     const recycle_rules& rules = *tree_.options.recycle;
-    if (where.empty() or contains(where) or rules.excluded.match_component(where)) return std::nullopt;
+    if (contains(where)) {
+        // Files that are in a directory that is not a bin, but has its name, cannot be restored.
+        const account_identity::pause as_process;
+        if (const auto bin = open(); not bin) return failure(noted(bin.error(), where));
+        return std::nullopt;
+    }
+    if (where.empty() or rules.excluded.match_component(where)) return std::nullopt;
     const auto status = io::status_of(file, node_fields);
     if (not status) return failure(status.error());
     if (status->type != io::file_type::regular or status->links == 0) return std::nullopt;
@@ -136,33 +187,32 @@ result<std::optional<recycle_bin::source>> recycle_bin::examine(const io::handle
 
 // Opens the directory for a file, with the tree of those above it. On a full disk, and for deep
 // trees, it is the deepest one that exists.
-result<io::path_handle> recycle_bin::open_place(const source& from) const {
+result<recycle_bin::place> recycle_bin::open_place(const source& from) const {
     const auto server = static_cast<std::uint32_t>(::geteuid());
-    const std::uint32_t user = from.status.user_id;
-    const std::string& name = tree_.options.recycle->directory;
-    auto bin = open();
-    if (not bin and has_code(bin.error(), ENOENT)) {
-        // Readable by others, so that each owner reaches the own directory.
-        constexpr unsigned bin_bits = 0755;
-        if (::mkdirat(tree_.root().descriptor(), name.c_str(), bin_bits) != 0 and errno != EEXIST)
-            return failure(error::with_path(errno, "create the recycle bin", name));
-        bin = open();
-    }
+    const std::uint32_t user = tree_.has_modes ? from.status.user_id : server;
+    const auto bin = open_or_create();
     if (not bin) return failure(bin.error());
-    auto directory =
-        make_recycle_directory(*bin, *bin, std::to_string(user), {.wanted = user, .other = server});
+    const auto of_root = rights_of("");
+    if (not of_root) return failure(of_root.error());
+    auto directory = make_recycle_directory(
+        *bin, *bin, std::to_string(user), {.wanted = user, .other = server, .has_modes = tree_.has_modes},
+        *of_root);
     if (not directory) return failure(directory.error());
     const auto owner = recycle_owner_of(*directory);
     if (not owner) return failure(owner.error());
+    const recycle_owners same{.wanted = *owner, .other = *owner, .has_modes = tree_.has_modes};
     std::string_view rest = from.parent;
     for (unsigned depth = 0; not rest.empty() and depth != limits::recycled_depth_max; ++depth) {
         const std::string_view next_name = rest.substr(0, rest.find('/'));
-        rest.remove_prefix(std::min(rest.size(), next_name.size() + 1));
-        auto next = make_recycle_directory(*bin, *directory, next_name, {.wanted = *owner, .other = *owner});
+        const std::size_t end = from.parent.size() - rest.size() + next_name.size();
+        const auto rights = rights_of(std::string_view(from.parent).substr(0, end));
+        auto next = rights ? make_recycle_directory(*bin, *directory, next_name, same, *rights)
+                           : result<io::path_handle>(failure(rights.error()));
         if (not next) break;
+        rest.remove_prefix(std::min(rest.size(), next_name.size() + 1));
         directory = std::move(next);
     }
-    return directory;
+    return place{.directory = *std::move(directory), .is_complete = rest.empty()};
 }
 
 // The large streams of the replaced file go with it.
@@ -210,12 +260,15 @@ result<void> recycle_bin::link(const source& from, const io::path_handle& to, co
 
 // Returns the name that `give` has given.
 template <class Give>
-result<std::string> recycle_bin::give_name(const source& from, const io::path_handle& to, Give give) const {
+result<std::string> recycle_bin::give_name(const source& from, const place& in, Give give) const {
+    const io::path_handle& to = in.directory;
+    // In the directory of another path, a file of this name is another file.
+    const bool may_replace = in.is_complete and not tree_.options.recycle->keeps_versions;
     for (std::uint64_t version = 1; version <= limits::recycled_versions_tried_max; ++version) {
         std::string chosen = name_of_version(from.name, version);
         auto given = give(to, chosen, false);
         const bool is_taken = not given and has_code(given.error(), EEXIST);
-        if (is_taken and not tree_.options.recycle->keeps_versions) given = give(to, chosen, true);
+        if (is_taken and may_replace) given = give(to, chosen, true);
         if (given) return chosen;
         // By a directory, perhaps.
         const bool is_directory = has_code(given.error(), EISDIR) or has_code(given.error(), ENOTEMPTY);
@@ -235,11 +288,23 @@ result<recycle_bin::kept_name> recycle_bin::give_name_somewhere(const source& fr
         auto to = open_place(from);
         if (not to) return failure(to.error());
         auto name = give_name(from, *to, give);
-        if (name) return kept_name{.directory = *std::move(to), .name = *std::move(name)};
-        // A directory that was empty may have been removed in the meantime.
-        if (not has_code(name.error(), ENOENT) or attempt == limits::lookup_attempts_max)
-            return failure(name.error());
+        if (name) return kept_name{.directory = std::move(to->directory), .name = *std::move(name)};
+        if (not has_code(name.error(), ENOENT)) return failure(name.error());
+        // A directory that was empty may have been removed in the meantime, or the file was.
+        const auto named = io::status_at(from.directory, from.name, io::follow::no, io::stat_fields::inode);
+        if (not named or not named->is_same_inode(from.status)) return failure({EAGAIN, "recycle"});
+        if (attempt == limits::recycle_attempts_max) return failure({EBUSY, "recycle"});
     }
+}
+
+// The age of a file in the bin is that of its change time.
+void recycle_bin::check_age(const source& from) const {
+    if (not tree_.has_ages_in_bin()) return;
+    const auto after = io::status_of(from.file, io::stat_fields::changed);
+    constexpr auto coarsest = std::chrono::seconds(10);
+    const bool is_stale = after and after->changed == from.status.changed and
+                          std::chrono::system_clock::now() - after->changed > coarsest;
+    if (is_stale) tree_.bin_state.lacks_ages.store(true, std::memory_order_relaxed);
 }
 
 result<bool> recycle_bin::take(const io::handle& file, std::string_view where) const {
@@ -253,6 +318,7 @@ result<bool> recycle_bin::take(const io::handle& file, std::string_view where) c
             return move(**from, to, name, replaces);
         });
     if (not moved) return failure(noted(moved.error(), where));
+    check_age(**from);
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include "sluice/base/result.hpp"
 #include "sluice/io/path/file_status.hpp"
 #include "sluice/io/path/path_handle.hpp"
+#include "sluice/vfs/host/recycle_directory.hpp"
 #include "sluice/vfs/host/recycle_rules.hpp"
 
 // Internal to the host volume: the recycle bin.
@@ -38,9 +39,9 @@ public:
 
     /// Returns whether a file that was found as `known` is in the bin now, with the path `present`,
     /// or has no name that the kernel knows: then `known` is that of another file, or of none.
-    /// Needs no rights. Blocks: for the file system.
-    [[nodiscard]] bool has_taken(const io::handle& file, std::string_view known,
-                                 const std::optional<std::string>& present) const noexcept;
+    /// `tree` is that of the bin. Needs no rights. Blocks: for the file system.
+    [[nodiscard]] bool has_taken(host_tree& tree, const io::handle& file, std::string_view known,
+                                 const std::optional<std::string>& present) const;
 
     /// Moves a file, whose present path is `where`, to the bin, with its streams, attributes and
     /// ACL. Returns false if it is not for the bin: the caller then removes it. That is a directory
@@ -59,8 +60,11 @@ public:
     void forget(const io::handle& file, const kept_name& kept) const noexcept;
 
     /// Opens the bin, which need not exist. Errors: ENOENT; EACCES if it is not the server's, or
-    /// others may write to it; ELOOP, ENOTDIR if it is a link or a file.
+    /// others keep the right to write to it; EEXIST if it has files that are not in the directory
+    /// of an owner; ELOOP, ENOTDIR if it is a link or a file.
     [[nodiscard]] result<io::path_handle> open() const;
+    /// Creates the bin, so that nobody else creates it. A failure is for the log.
+    void prepare() const;
 
     /// Returns a name for the n-th version of a file, from 1: "name (2).txt". Not longer than a
     /// name can be.
@@ -68,12 +72,21 @@ public:
 
 private:
     struct source;
+    // A directory of the bin for a file.
+    struct place {
+        io::path_handle directory;
+        bool is_complete = false;  // it has the path of the file's directory
+    };
 
     [[nodiscard]] result<std::optional<source>> examine(const io::handle& file, std::string_view where) const;
-    [[nodiscard]] result<io::path_handle> open_place(const source& from) const;
+    [[nodiscard]] recycle_owners of_server() const noexcept;
+    [[nodiscard]] result<void> examine_bin(const io::path_handle& opened) const;
+    [[nodiscard]] result<io::path_handle> open_or_create() const;
+    [[nodiscard]] result<recycle_rights> rights_of(std::string_view path) const;
+    [[nodiscard]] result<place> open_place(const source& from) const;
+    void check_age(const source& from) const;
     template <class Give>
-    [[nodiscard]] result<std::string> give_name(const source& from, const io::path_handle& to,
-                                                Give give) const;
+    [[nodiscard]] result<std::string> give_name(const source& from, const place& in, Give give) const;
     template <class Give>
     [[nodiscard]] result<kept_name> give_name_somewhere(const source& from, Give give) const;
     [[nodiscard]] result<void> replace(const io::path_handle& to, const std::string& name,

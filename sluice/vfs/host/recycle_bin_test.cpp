@@ -37,8 +37,8 @@ TEST_F(recycle_bin_test, a_deleted_file_moves_to_the_bin_with_its_directories_st
     const node_ptr recycled = opened_->find(own("a/b/f"), follow_links::no).value();
     EXPECT_EQ(recycled->status().value().modified, before.modified);
     EXPECT_EQ(recycled->attached()->extended_attributes().value().size(), 1U);
-    EXPECT_TRUE(file->names()->is_recycled());
-    EXPECT_FALSE(recycled->names()->is_recycled());
+    EXPECT_TRUE(file->names()->has_lost_name());
+    EXPECT_FALSE(recycled->names()->has_lost_name());
 }
 
 TEST_F(recycle_bin_test, a_file_that_two_opens_delete_stays_in_the_bin) {
@@ -110,8 +110,8 @@ TEST_F(recycle_bin_test, directories_links_and_excluded_files_are_removed) {
     open({.excluded = name_patterns::parse(std::vector<std::string>{"*.TMP", "cache"}).value()});
     for (const char* const name : {"d", "link", "a.tmp", "cache/f"})
         EXPECT_EQ(recycle(name), 0) << name;
-    EXPECT_FALSE(fs::exists(path_of(".recycle")));
-    EXPECT_THAT(names(""), ElementsAre("cache"));
+    EXPECT_THAT(names(".recycle"), IsEmpty());
+    EXPECT_THAT(names(""), UnorderedElementsAre(".recycle", "cache"));
 }
 
 TEST_F(recycle_bin_test, a_file_in_the_bin_is_removed) {
@@ -131,23 +131,183 @@ TEST_F(recycle_bin_test, a_file_that_is_larger_than_the_bin_is_removed) {
     EXPECT_THAT(names(own()), ElementsAre("g"));
 }
 
-TEST_F(recycle_bin_test, a_bin_that_is_a_link_or_writable_for_others_is_not_used) {
+TEST_F(recycle_bin_test, a_link_in_the_place_of_a_bin_is_not_used) {
     fs::create_directory(path_of("elsewhere"));
     put("f");
     open();
+    fs::remove(path_of(".recycle"));
     fs::create_directory_symlink("elsewhere", path_of(".recycle"));
     EXPECT_NE(recycle("f"), 0);
     fs::remove(path_of(".recycle"));
     fs::create_directory(path_of(".recycle"));
-    ASSERT_EQ(::chmod(path_of(".recycle").c_str(), 0777), 0);
-    EXPECT_EQ(recycle("f"), EACCES);
-    EXPECT_EQ(code(host_volume::open(*multiplexer_, path_of(""), {.recycle = recycle_rules{}})), EACCES);
-    EXPECT_TRUE(fs::exists(path_of("f")));
-    ASSERT_EQ(::chmod(path_of(".recycle").c_str(), 0755), 0);
     fs::create_directory_symlink("../elsewhere", path_of(own()));
     EXPECT_NE(recycle("f"), 0);
     EXPECT_TRUE(fs::exists(path_of("f")));
     EXPECT_THAT(names("elsewhere"), IsEmpty());
+}
+
+unsigned mode_of(const std::string& path) {
+    struct stat status{};
+    EXPECT_EQ(::stat(path.c_str(), &status), 0) << path;
+    return status.st_mode & 07777U;
+}
+
+TEST_F(recycle_bin_test, a_bin_to_which_others_may_write_is_repaired) {
+    fs::create_directory(path_of("d"));
+    put("d/f");
+    put("d/g");
+    open();
+    ASSERT_EQ(::chmod(path_of(".recycle").c_str(), 0777), 0);
+    ASSERT_EQ(recycle("d/f"), 0);
+    EXPECT_EQ(mode_of(path_of(".recycle")), 0755U);
+    for (const std::string& name : {own(), own("d")})
+        ASSERT_EQ(::chmod(path_of(name).c_str(), 0777), 0);
+    ASSERT_EQ(recycle("d/g"), 0);
+    EXPECT_EQ(mode_of(path_of(own())), 0755U);
+    EXPECT_EQ(mode_of(path_of(own("d"))), 0755U);
+}
+
+TEST_F(recycle_bin_test, the_bin_and_its_directories_have_their_modes_whatever_the_umask_is) {
+    fs::create_directory(path_of("d"));
+    put("d/f");
+    const mode_t before = ::umask(0777);
+    open();
+    const int done = recycle("d/f");
+    (void)::umask(before);
+    ASSERT_EQ(done, 0);
+    EXPECT_EQ(mode_of(path_of(".recycle")), 0755U);
+    EXPECT_EQ(mode_of(path_of(own())), 0700U);
+    EXPECT_EQ(mode_of(path_of(own("d"))), 0700U);
+}
+
+TEST_F(recycle_bin_test, a_directory_with_other_files_does_not_become_the_bin) {
+    fs::create_directories(path_of("Documents/12"));
+    put("Documents/letter");
+    put("f");
+    open({.directory = "Documents", .age_max = std::chrono::days(1)});
+    EXPECT_THAT(opened_->take_recycle_problem(), testing::HasSubstr("with other files"));
+    EXPECT_EQ(recycle("f"), EEXIST);
+    EXPECT_EQ(recycle("Documents/letter"), EEXIST) << "it could not be restored";
+    tidy(now_ + std::chrono::days(9));
+    EXPECT_TRUE(fs::exists(path_of("Documents/letter")));
+    // Without the file, it has the form of a bin.
+    fs::rename(path_of("Documents/letter"), path_of("letter"));
+    EXPECT_EQ(recycle("f"), 0);
+}
+
+TEST_F(recycle_bin_test, clients_cannot_create_rename_or_remove_the_bin) {
+    fs::create_directory(path_of("d"));
+    put("f");
+    open();
+    const creation_request directory{.kind = node_kind::directory};
+    const auto renamed = [&](const char* from, const char* to) {
+        return code(opened_->find(from, follow_links::no).value()->names()->rename(to, when_taken::replace));
+    };
+    EXPECT_EQ(renamed(".recycle", "elsewhere"), EACCES);
+    EXPECT_EQ(code(opened_->find(".recycle", follow_links::no).value()->names()->remove()), EACCES);
+    EXPECT_EQ(renamed("d", ".recycle"), EACCES);
+    EXPECT_EQ(code(opened_->create(".recycle/x", {})), EACCES);
+    EXPECT_EQ(renamed("f", ".recycle/x"), EACCES);
+    fs::remove(path_of(".recycle"));
+    EXPECT_EQ(code(opened_->create(".recycle", directory)), EACCES);
+    EXPECT_EQ(code(opened_->create(".Recycle", directory)), EACCES);
+    EXPECT_EQ(renamed("d", ".recycle"), EACCES);
+    EXPECT_EQ(code(opened_->create("d/.recycle", directory)), 0) << "only the root has a bin";
+    EXPECT_EQ(recycle("f"), 0) << "it is created again";
+}
+
+TEST_F(recycle_bin_test, a_directory_whose_name_differs_in_case_is_not_the_bin) {
+    fs::create_directory(path_of(".Recycle"));
+    put(".Recycle/f");
+    open();
+    ASSERT_EQ(recycle(".Recycle/f"), 0);
+    EXPECT_TRUE(fs::exists(path_of(own(".Recycle/f"))));
+}
+
+TEST_F(recycle_bin_test, a_volume_opens_although_its_bin_cannot_be_used) {
+    put(".recycle");
+    put("f");
+    open();
+    EXPECT_NE(opened_->take_recycle_problem(), "");
+    EXPECT_NE(recycle("f"), 0);
+    EXPECT_TRUE(fs::exists(path_of("f")));
+}
+
+TEST_F(recycle_bin_test, a_file_that_another_server_has_recycled_has_lost_its_name) {
+    fs::create_directory(path_of("d"));
+    put("d/f");
+    // One without a bin, and one with another.
+    const auto without = host_volume::open(*multiplexer_, path_of(""), {}).value();
+    const auto other =
+        host_volume::open(*multiplexer_, path_of(""), {.recycle = recycle_rules{.directory = ".bin"}}).value();
+    open();
+    std::vector<node_ptr> found;
+    for (const auto& each : {std::ref(without), std::ref(other)})
+        for (const char* const name : {"d/f", "D/F"})
+            found.push_back(each.get()->find(name, follow_links::no).value());
+    const node_ptr stream =
+        found.front()->attached()->open_stream({.name = "s", .create = true}).value();
+    for (const node_ptr& each : found)
+        EXPECT_FALSE(each->names()->has_lost_name());
+    EXPECT_FALSE(stream->names()->has_lost_name());
+    ASSERT_EQ(recycle("d/f"), 0);
+    for (const node_ptr& each : found)
+        EXPECT_TRUE(each->names()->has_lost_name());
+    EXPECT_TRUE(stream->names()->has_lost_name());
+    EXPECT_FALSE(opened_->find(own("d/f"), follow_links::no).value()->names()->has_lost_name());
+}
+
+TEST_F(recycle_bin_test, a_link_and_a_file_that_was_found_through_one_have_their_names) {
+    fs::create_directory(path_of("d"));
+    put("d/f");
+    fs::create_directory_symlink("d", path_of("l"));
+    open();
+    EXPECT_FALSE(opened_->find("L/F", follow_links::yes).value()->names()->has_lost_name());
+    EXPECT_FALSE(opened_->find("l", follow_links::no).value()->names()->has_lost_name());
+    EXPECT_FALSE(opened_->find("", follow_links::no).value()->names()->has_lost_name());
+}
+
+TEST_F(recycle_bin_test, a_file_whose_name_seems_to_be_that_of_a_deleted_one_moves) {
+    put("f (deleted)");
+    open();
+    ASSERT_EQ(recycle("f (deleted)"), 0);
+    EXPECT_THAT(names(own()), ElementsAre("f (deleted)"));
+}
+
+TEST_F(recycle_bin_test, without_versions_files_of_deep_directories_do_not_replace_each_other) {
+    std::string deep;
+    for (unsigned i = 0; i <= limits::recycled_depth_max; ++i)
+        deep += "d/";
+    open({.keeps_versions = false});
+    for (const char* const last : {"x", "y"}) {
+        fs::create_directories(path_of(deep + last));
+        put(deep + last + "/f", last);
+        ASSERT_EQ(recycle(deep + last + "/f"), 0);
+    }
+    std::string deepest;
+    for (unsigned i = 0; i != limits::recycled_depth_max; ++i)
+        deepest += "d/";
+    EXPECT_THAT(names(own(deepest)), UnorderedElementsAre("f", "f (2)"));
+}
+
+TEST_F(recycle_bin_test, a_directory_of_the_bin_has_the_rights_of_the_one_that_the_files_were_in) {
+    fs::create_directory(path_of("d"));
+    put("d/f");
+    put("d/g");
+    open();
+    const auto descriptor_of = [&](const std::string& name) {
+        return opened_->find(name, follow_links::no).value()->attached()->security().value();
+    };
+    const std::vector<std::byte> first(40, std::byte{1});
+    const std::vector<std::byte> second(44, std::byte{2});
+    const node_ptr directory = opened_->find("d", follow_links::no).value();
+    ASSERT_EQ(code(directory->attached()->set_security(first)), 0);
+    ASSERT_EQ(recycle("d/f"), 0);
+    EXPECT_EQ(descriptor_of(own("d")), first);
+    EXPECT_THAT(descriptor_of(own()), IsEmpty()) << "as the root";
+    ASSERT_EQ(code(directory->attached()->set_security(second)), 0);
+    ASSERT_EQ(recycle("d/g"), 0);
+    EXPECT_EQ(descriptor_of(own("d")), second);
 }
 
 TEST_F(recycle_bin_test, a_link_in_the_tree_of_the_bin_is_not_followed) {
@@ -187,8 +347,8 @@ TEST_F(recycle_bin_test, a_file_that_a_rename_replaces_is_in_the_bin) {
     EXPECT_EQ(content("d/f"), "new");
     EXPECT_EQ(content(own("d/f")), "old");
     EXPECT_EQ(fs::hard_link_count(path_of(own("d/f"))), 1U);
-    EXPECT_TRUE(replaced->names()->is_recycled());
-    EXPECT_FALSE(renamed->names()->is_recycled());
+    EXPECT_TRUE(replaced->names()->has_lost_name());
+    EXPECT_FALSE(renamed->names()->has_lost_name());
     EXPECT_EQ(code(replaced->names()->recycle()), ENOENT);
     EXPECT_EQ(content("d/f"), "new");
 }
@@ -219,7 +379,7 @@ TEST_F(recycle_bin_test, a_rename_to_another_case_or_within_the_bin_recycles_not
     open();
     ASSERT_EQ(code(opened_->find("f", follow_links::no).value()->names()->rename("F", when_taken::replace)),
               0);
-    EXPECT_FALSE(fs::exists(path_of(".recycle")));
+    EXPECT_THAT(names(".recycle"), IsEmpty());
     ASSERT_EQ(recycle("F"), 0);
     ASSERT_EQ(recycle("g"), 0);
     const node_ptr inside = opened_->find(own("F"), follow_links::no).value();
@@ -270,7 +430,7 @@ TEST_F(recycle_bin_test, a_file_of_the_bin_that_is_found_by_a_link_is_removed) {
     ASSERT_EQ(recycle("f"), 0);
     fs::create_directory_symlink(own(), path_of("bin"));
     const node_ptr found = opened_->find("bin/f", follow_links::yes).value();
-    EXPECT_FALSE(found->names()->is_recycled());
+    EXPECT_FALSE(found->names()->has_lost_name());
     EXPECT_EQ(code(found->names()->recycle()), 0);
     EXPECT_THAT(names(own()), IsEmpty());
 }
@@ -278,11 +438,10 @@ TEST_F(recycle_bin_test, a_file_of_the_bin_that_is_found_by_a_link_is_removed) {
 TEST_F(recycle_bin_test, a_failure_is_for_the_log_once) {
     put("f");
     open();
-    fs::create_directory(path_of(".recycle"));
-    ASSERT_EQ(::chmod(path_of(".recycle").c_str(), 0777), 0);
-    EXPECT_EQ(recycle("f"), EACCES);
-    EXPECT_EQ(opened_->take_recycle_problem(),
-              "f: use the recycle bin of another account: Permission denied");
+    fs::remove(path_of(".recycle"));
+    put(".recycle");
+    EXPECT_EQ(recycle("f"), ENOTDIR);
+    EXPECT_EQ(opened_->take_recycle_problem(), "f: open the recycle bin: Not a directory");
     EXPECT_EQ(opened_->take_recycle_problem(), "");
 }
 
@@ -305,7 +464,7 @@ TEST_F(recycle_bin_test, a_bin_with_a_rejected_name_is_used_but_does_not_exist_f
                   .value();
     const node_ptr file = opened_->find("f", follow_links::no).value();
     ASSERT_EQ(code(file->names()->recycle()), 0);
-    EXPECT_TRUE(file->names()->is_recycled());
+    EXPECT_TRUE(file->names()->has_lost_name());
     EXPECT_EQ(content(own("f")), "content");
     EXPECT_EQ(code(opened_->find(own("f"), follow_links::no)), ENOTDIR);
 }
@@ -369,7 +528,6 @@ TEST_F(recycle_bin_as_root, a_directory_of_the_server_that_a_user_has_moved_ther
     ASSERT_EQ(::chmod(path_of("d").c_str(), 0777), 0);
     put_for("d/f", 54321);
     fs::create_directories(path_of(".recycle/54321/d"));
-    ASSERT_EQ(::chmod(path_of(".recycle").c_str(), 0755), 0);
     ASSERT_EQ(::chown(path_of(".recycle/54321").c_str(), 54321, 54321), 0);
     ASSERT_EQ(::chmod(path_of(".recycle/54321").c_str(), 0700), 0);
     ASSERT_EQ(::chmod(path_of(".recycle/54321/d").c_str(), 0755), 0);
@@ -378,6 +536,44 @@ TEST_F(recycle_bin_as_root, a_directory_of_the_server_that_a_user_has_moved_ther
     ASSERT_EQ(::stat(path_of(".recycle/54321/d").c_str(), &status), 0);
     EXPECT_EQ(status.st_uid, 0U);
     EXPECT_THAT(names(".recycle/54321"), UnorderedElementsAre("d", "f"));
+}
+
+TEST_F(recycle_bin_as_root, a_directory_of_the_bin_that_the_server_has_kept_is_given_to_its_owner) {
+    fs::create_directory(path_of("open"));
+    ASSERT_EQ(::chmod(path_of("open").c_str(), 0777), 0);
+    put_for("open/f", 54321);
+    fs::create_directory(path_of(".recycle/54321"));
+    ASSERT_EQ(::chmod(path_of(".recycle/54321").c_str(), 0700), 0);
+    ASSERT_EQ(recycle_as_user("open/f"), 0);
+    struct stat status{};
+    ASSERT_EQ(::stat(path_of(".recycle/54321").c_str(), &status), 0);
+    EXPECT_EQ(status.st_uid, 54321U);
+    EXPECT_EQ(code(user_->find(".recycle/54321/open/f", follow_links::no)), 0);
+}
+
+TEST_F(recycle_bin_as_root, an_owner_who_opens_a_directory_of_the_bin_to_others_does_not_stop_deletions) {
+    fs::create_directory(path_of("open"));
+    ASSERT_EQ(::chmod(path_of("open").c_str(), 0777), 0);
+    put_for("open/f", 54321);
+    put_for("open/g", 54321);
+    ASSERT_EQ(recycle_as_user("open/f"), 0);
+    for (const char* const name : {".recycle/54321", ".recycle/54321/open"})
+        ASSERT_EQ(::chmod(path_of(name).c_str(), 0777), 0);
+    ASSERT_EQ(recycle_as_user("open/g"), 0);
+    EXPECT_EQ(content(".recycle/54321/open/g"), "content");
+}
+
+TEST_F(recycle_bin_as_root, a_user_who_may_write_to_the_root_cannot_take_the_bin) {
+    ASSERT_EQ(::chmod(path_of("").c_str(), 0777), 0);
+    fs::create_directory(path_of("open"));
+    ASSERT_EQ(::chmod(path_of("open").c_str(), 0777), 0);
+    put_for("open/f", 54321);
+    const node_ptr bin = user_->find(".recycle", follow_links::no).value();
+    EXPECT_EQ(code(bin->names()->rename("elsewhere", when_taken::replace)), EACCES);
+    EXPECT_EQ(code(bin->names()->remove()), EACCES);
+    fs::remove(path_of(".recycle"));
+    EXPECT_EQ(code(user_->create(".recycle", {.kind = node_kind::directory})), EACCES);
+    EXPECT_EQ(recycle_as_user("open/f"), 0);
 }
 
 TEST_F(recycle_bin_as_root, a_user_replaces_only_what_the_user_may_remove) {

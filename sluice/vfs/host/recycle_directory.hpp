@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "sluice/base/result.hpp"
 #include "sluice/io/path/file_status.hpp"
@@ -25,11 +28,16 @@ inline constexpr auto recycle_confinement = io::confinement::beneath_one_mount_n
 struct recycle_owners {
     std::uint32_t wanted = 0;
     std::uint32_t other = 0;
+    bool has_modes = true;  // false: the file system has one owner and one mode for all files
 };
 
-/// Opens a directory by one name in another. Errors: EACCES if it has another owner, or if other
-/// accounts may write to it; ENOENT; ELOOP, ENOTDIR if it is a link or a file; EXDEV if it is a
-/// mount. Blocks: for the file system.
+/// The rights of a directory of the share: its security descriptor; empty: it has none.
+/// std::nullopt: the file system stores no descriptors.
+using recycle_rights = std::optional<std::vector<std::byte>>;
+
+/// Opens a directory by one name in another. If others may write to it, takes this right from them.
+/// Errors: EACCES if it has another owner, or if others keep the right to write; ENOENT; ELOOP,
+/// ENOTDIR if it is a link or a file; EXDEV if it is a mount. Blocks: for the file system.
 [[nodiscard]] result<io::path_handle> open_recycle_directory(const io::path_handle& base,
                                                              std::string_view name, recycle_owners owners);
 
@@ -37,11 +45,31 @@ struct recycle_owners {
 [[nodiscard]] result<std::uint32_t> recycle_owner_of(const io::handle& directory);
 
 /// Opens a directory in `base`, which may be the bin itself; creates it with mode 0700 if it does
-/// not exist. A server without the privilege to change owners keeps a directory in the bin, and
-/// creates no directory for another owner elsewhere. Errors: as open_recycle_directory; EPERM if
-/// the server may not set the owner; those of mkdir(2). Blocks: for the file system.
+/// not exist. It has the rights `like`, also if it exists. A server without the privilege to change
+/// owners keeps a directory in the bin, and creates no directory for another owner elsewhere; with
+/// the privilege, it gives away one that it has kept in the bin. Errors: as open_recycle_directory;
+/// EPERM if the server may not set the owner; those of mkdir(2) and setxattr(2). Blocks: for the
+/// file system.
 [[nodiscard]] result<io::path_handle> make_recycle_directory(const io::path_handle& bin,
                                                              const io::path_handle& base,
-                                                             std::string_view name, recycle_owners owners);
+                                                             std::string_view name, recycle_owners owners,
+                                                             const recycle_rights& like = std::nullopt);
+
+/// Creates the bin in the root, readable by others, so that each owner reaches the own directory.
+/// Errors: as open_recycle_directory; EEXIST, ENOSPC; those of mkdir(2). Blocks: for the file
+/// system.
+[[nodiscard]] result<io::path_handle> make_recycle_bin(const io::path_handle& root, std::string_view name,
+                                                       recycle_owners owners);
+
+/// Returns whether a directory can be a bin: whether it has no other entries than those that the
+/// server creates there. Complexity: linear in the entries. Errors: those of getdents(2). Blocks:
+/// for the file system.
+[[nodiscard]] result<bool> has_form_of_bin(const io::path_handle& directory);
+
+/// The directory in the bin for files that are about to be removed. Only the server can enter it.
+inline constexpr std::string_view removed_files_name = ".removed";
+
+/// Returns the owner that a directory of the bin has by its name; std::nullopt for other names.
+[[nodiscard]] std::optional<std::uint32_t> owner_of_name(std::string_view name) noexcept;
 
 }  // namespace sluice::vfs

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -25,6 +27,15 @@ public:
 private:
     std::mutex mutex_;
     std::string text_;
+};
+
+/// What is known of the recycle bin of a volume. Thread safety: any thread.
+struct recycle_state {
+    recycle_problem trouble;
+    // Of the directory that was examined and is used as the bin; 0: none. relaxed throughout: the
+    // number is all that is shared.
+    std::atomic<std::uint64_t> inode{0};
+    std::atomic<bool> lacks_ages{false};  // renames do not set change times
 };
 
 }  // namespace sluice::vfs

@@ -17,11 +17,10 @@
 namespace sluice::vfs {
 namespace {
 
-// The directory for files that are about to be removed. Only the server can enter it.
-constexpr std::string_view removed_name = ".removed";
 constexpr io::stat_fields swept_fields = io::stat_fields::type | io::stat_fields::inode |
                                          io::stat_fields::changed | io::stat_fields::allocated |
-                                         io::stat_fields::size;
+                                         io::stat_fields::size | io::stat_fields::links |
+                                         io::stat_fields::owner;
 
 result<io::directory_handle> open_listed(const io::path_handle& base, std::string_view name) {
     const auto opened =
@@ -33,9 +32,15 @@ result<io::directory_handle> open_listed(const io::path_handle& base, std::strin
                                 recycle_confinement);
 }
 
-// As in the size of the bin: a file with holes is not as large as it seems.
+// As in the size of the bin: a file with holes is not as large as it seems, and one with several
+// names is there once.
 std::uint64_t bytes_of(const io::file_status& file) noexcept {
-    return std::min<std::uint64_t>(file.size_bytes, file.allocated_bytes);
+    return std::min<std::uint64_t>(file.size_bytes, file.allocated_bytes) /
+           std::max<std::uint64_t>(file.links, 1);
+}
+
+void add_to(std::uint64_t& sum, std::uint64_t bytes) noexcept {
+    sum = bytes > UINT64_MAX - sum ? UINT64_MAX : sum + bytes;
 }
 
 bool rename_if_free(const io::path_handle& from, const char* name, const io::path_handle& to,
@@ -49,22 +54,25 @@ bool rename_if_free(const io::path_handle& from, const char* name, const io::pat
 
 }  // namespace
 
-recycle_sweep::recycle_sweep(const host_tree& tree, std::chrono::system_clock::time_point now)
-    : tree_(tree), now_(now) {
+recycle_sweep::recycle_sweep(const host_tree& tree, std::optional<std::chrono::system_clock::time_point> now)
+    : tree_(tree), knows_time_(now.has_value()), now_(now.value_or(std::chrono::system_clock::now())) {
     ENSURE(tree.options.recycle.has_value(), "a bin that is swept has rules");
-    if (tree.options.recycle->bytes_max != 0) bytes_by_age_.assign(ages_max, 0);
 }
 
+// All directories of the bin, or that of one owner.
 bool recycle_sweep::begin_pass() {
     auto bin = recycle_bin(tree_).open();
     auto listed = bin ? open_listed(*bin, ".") : result<io::directory_handle>(failure(bin.error()));
     if (not listed) {
         if (listed.error() != std::errc::no_such_file_or_directory)
-            tree_.recycle_trouble.set(tree_.options.recycle->directory + ": " + listed.error().reason());
+            tree_.bin_state.trouble.set(tree_.options.recycle->directory + ": " + listed.error().reason());
         return false;
     }
     bin_ = *std::move(bin);
-    levels_.push_back({.open = *std::move(listed), .name = {}});
+    level& first = levels_.emplace_back(level{.open = *std::move(listed), .name = {}});
+    if (pass_ == pass::of_all) return true;
+    first.is_listed = true;
+    first.unseen.push_back(std::to_string(large_.back().owner));
     return true;
 }
 
@@ -74,28 +82,77 @@ bool recycle_sweep::step() {
         return begin_pass();
     }
     if (levels_.empty()) return false;
-    if (not levels_.back().unseen.empty()) {
+    level& here = levels_.back();
+    if (not here.unseen.empty()) {
         descend();
+    } else if (here.is_listed) {
+        leave();
     } else {
-        visit(levels_.back());
+        visit(here);
     }
-    if (not levels_.empty()) return true;
-    if (is_second_ or bytes_by_age_.empty()) return false;
-    is_second_ = true;
-    return choose_age() and begin_pass();
+    return not levels_.empty() or begin_next_pass();
+}
+
+// After that of all files, there are two for each owner of too many bytes: one adds up the sizes of
+// the files by age, and one removes the oldest of them.
+bool recycle_sweep::begin_next_pass() {
+    if (pass_ == pass::of_all) {
+        choose_owners();
+    } else if (pass_ == pass::sums) {
+        pass_ = pass::oldest;
+        if (choose_age()) return begin_pass();
+        large_.pop_back();
+    } else {
+        large_.pop_back();
+    }
+    if (large_.empty()) return false;
+    pass_ = pass::sums;
+    bytes_by_age_.assign(ages_max, 0);
+    return begin_pass();
+}
+
+// All owners keep the same number of bytes, if they have so many: so one of large files does not
+// displace those of others.
+void recycle_sweep::choose_owners() {
+    const std::uint64_t bytes_max = tree_.options.recycle->bytes_max;
+    if (bytes_max == 0) return;
+    std::vector<owner_bytes> all;
+    for (const auto& [owner, bytes] : bytes_by_owner_)
+        all.push_back({.owner = owner, .bytes = bytes});
+    std::ranges::sort(all, {}, &owner_bytes::bytes);
+    std::uint64_t left = bytes_max;
+    for (std::size_t i = 0; i != all.size(); ++i) {
+        const std::uint64_t share = left / (all.size() - i);
+        if (all[i].bytes <= share)
+            left -= all[i].bytes;
+        else
+            large_.push_back({.owner = all[i].owner, .bytes = all[i].bytes - share});
+    }
+}
+
+bool recycle_sweep::may_enter(const level& above, std::string_view name, std::uint32_t owner) const noexcept {
+    if (not tree_.has_modes) return true;
+    if (levels_.size() != 1) return owner == above.owner;
+    const auto server = static_cast<std::uint32_t>(::geteuid());
+    const auto user = owner_of_name(name);
+    return owner == server or (user and owner == *user);
 }
 
 void recycle_sweep::descend() {
+    ++entries_;
     level& above = levels_.back();
     std::string name = std::move(above.unseen.back());
     above.unseen.pop_back();
     // Deeper directories are not those of the server.
     if (levels_.size() > limits::recycled_depth_max + 2) return;
+    const bool is_in_bin_itself = levels_.size() == 1;
+    const auto user = is_in_bin_itself ? owner_of_name(name) : above.user;
+    if (is_in_bin_itself and not user and name != removed_files_name) return;
     auto opened = open_listed(above.open, name);
     const auto owner = opened ? recycle_owner_of(*opened) : result<std::uint32_t>(failure(opened.error()));
-    const bool is_in_bin_itself = levels_.size() == 1;
-    if (not owner or not(is_in_bin_itself or *owner == above.owner)) return;
-    levels_.push_back({.open = *std::move(opened), .name = std::move(name), .owner = *owner});
+    if (not owner or not may_enter(above, name, *owner)) return;
+    levels_.push_back(
+        {.open = *std::move(opened), .name = std::move(name), .owner = *owner, .user = user});
 }
 
 // A directory in which files remain stays, because it is not empty.
@@ -113,6 +170,7 @@ void recycle_sweep::visit(level& here) {
         {.entries = entries, .storage = storage, .position = here.position, .wanted = swept_fields});
     if (not batch or batch->entries.empty()) return leave();
     here.position = batch->next;
+    entries_ += batch->entries.size();
     for (const io::directory_entry& each : batch->entries) {
         if (each.type == io::file_type::directory)
             here.unseen.emplace_back(each.name);
@@ -121,19 +179,32 @@ void recycle_sweep::visit(level& here) {
     }
 }
 
+// Others may have come there with a directory, which its owner has moved.
+bool recycle_sweep::is_swept(const level& here, const io::file_status& file) const noexcept {
+    if (levels_.size() == 1) return false;  // in the bin itself
+    if (not here.user or not tree_.has_modes) return true;
+    return file.user_id == *here.user or file.user_id == static_cast<std::uint32_t>(::geteuid());
+}
+
 void recycle_sweep::visit_file(const level& here, const io::directory_entry& entry) {
+    if (not is_swept(here, entry.status)) return;
     const recycle_rules& rules = *tree_.options.recycle;
     const std::chrono::seconds age = age_of(entry.status);
-    if (not is_second_) {
-        const bool is_old = rules.age_max.count() != 0 and age > rules.age_max;
+    const std::uint64_t bytes = bytes_of(entry.status);
+    if (pass_ == pass::of_all) {
+        const bool is_old = knows_time_ and rules.age_max.count() != 0 and age > rules.age_max;
         const bool is_gone = is_old and remove_file(here, entry);
-        if (not is_gone and not bytes_by_age_.empty()) bytes_by_age_[index_of(age)] += bytes_of(entry.status);
+        const bool counts = not is_gone and rules.bytes_max != 0 and here.user;
+        if (counts and
+            (bytes_by_owner_.size() < limits::swept_owners_max or bytes_by_owner_.contains(*here.user)))
+            add_to(bytes_by_owner_[*here.user], bytes);
         return;
     }
     const std::size_t index = index_of(age);
+    if (pass_ == pass::sums) return add_to(bytes_by_age_[index], bytes);
     const bool is_removed = index > removed_age_ or (index == removed_age_ and removed_bytes_ != 0);
     if (is_removed and remove_file(here, entry) and index == removed_age_)
-        removed_bytes_ -= std::min(removed_bytes_, bytes_of(entry.status));
+        removed_bytes_ -= std::min(removed_bytes_, bytes);
 }
 
 // Its name may have been given to another file since it was listed.
@@ -141,7 +212,7 @@ bool recycle_sweep::remove_file(const level& here, const io::directory_entry& en
     const auto descriptor =
         io::open_at(io::anchor_directory{.descriptor = here.open.descriptor(), .limit = recycle_confinement},
                     io::terminated_path(entry.name), {.flags = O_PATH | O_NOFOLLOW, .operation = "remove"});
-    if (not descriptor) return false;
+    if (not descriptor) return descriptor.error() == std::errc::no_such_file_or_directory;
     const io::handle file({.descriptor = *descriptor, .kind = io::handle_kind::path});
     const auto status = io::status_of(file, swept_fields);
     const bool is_it = status and status->type == io::file_type::regular and
@@ -160,9 +231,9 @@ bool recycle_sweep::remove_listed(const level& here, const io::directory_entry& 
     if (not recycle_bin(tree_).has_directory(here.open)) return false;
     const auto server = static_cast<std::uint32_t>(::geteuid());
     const auto removed =
-        make_recycle_directory(bin_, bin_, removed_name, {.wanted = server, .other = server});
+        make_recycle_directory(bin_, bin_, removed_files_name, {.wanted = server, .other = server});
     if (not removed) {
-        tree_.recycle_trouble.set(tree_.options.recycle->directory + ": " + removed.error().reason());
+        tree_.bin_state.trouble.set(tree_.options.recycle->directory + ": " + removed.error().reason());
         return false;
     }
     if (not rename_if_free(here.open, name.c_str(), *removed, moved.c_str())) return false;
@@ -183,19 +254,17 @@ void recycle_sweep::put_back(const level& here, std::string_view name, const io:
         if (errno != EEXIST) break;
     }
     const error why = error::last("move back from the recycle bin");
-    const std::string left = tree_.options.recycle->directory + '/' + std::string(removed_name) + '/' + moved;
-    tree_.recycle_trouble.set(std::string(name) + " is " + left + ": " + why.reason());
+    const std::string left = tree_.options.recycle->directory + '/' + std::string(removed_files_name) + '/' + moved;
+    tree_.bin_state.trouble.set(std::string(name) + " is " + left + ": " + why.reason());
 }
 
-// The oldest files go, and of those of about the same age only as many as needed.
+// The oldest files go, and of those of about the same age only as many as needed. Files may have gone
+// since they were counted for the first time.
 bool recycle_sweep::choose_age() {
-    std::uint64_t total = 0;
-    for (const std::uint64_t bytes : bytes_by_age_)
-        total += bytes;
-    const std::uint64_t bytes_max = tree_.options.recycle->bytes_max;
-    if (total <= bytes_max) return false;
-    removed_bytes_ = total - bytes_max;
-    while (bytes_by_age_[--removed_age_] < removed_bytes_)
+    removed_age_ = ages_max;
+    removed_bytes_ = large_.back().bytes;
+    if (removed_bytes_ == 0) return false;
+    while (removed_age_ != 0 and bytes_by_age_[--removed_age_] < removed_bytes_)
         removed_bytes_ -= bytes_by_age_[removed_age_];
     return true;
 }

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "sluice/vfs/host/host_tree.hpp"
 #include "sluice/vfs/host/recycle_bin_testing.hpp"
 
 namespace sluice::vfs {
@@ -25,11 +26,23 @@ protected:
         put(directory + "/" + name);
         ASSERT_EQ(recycle(directory + "/" + name), 0);
     }
-    [[nodiscard]] bool step() { return opened_->tidy(now_ + std::chrono::days(9)); }
+    // One step of a pass; a part of a pass of the volume has many.
+    [[nodiscard]] bool step() {
+        if (not pass_ or is_done_) pass_.emplace(opened_->tree(), now_ + std::chrono::days(9));
+        is_done_ = not pass_->step();
+        return not is_done_;
+    }
     void finish() {
         for (int parts = 0; step(); ++parts)
             ASSERT_LT(parts, 10'000) << "a pass has an end";
     }
+    void open_again(recycle_rules rules) {
+        pass_.reset();
+        open(std::move(rules));
+    }
+
+    std::optional<recycle_sweep> pass_;
+    bool is_done_ = false;
 };
 
 TEST_F(recycle_sweep_test, files_that_are_too_old_are_removed_with_their_directories) {
@@ -85,11 +98,13 @@ TEST_F(recycle_sweep_test, a_file_with_holes_counts_as_what_it_occupies) {
 }
 
 TEST_F(recycle_sweep_test, a_directory_that_a_client_restores_during_a_pass_keeps_its_files) {
+    open();
     // At each moment of the pass.
     for (int steps = 1; steps < 12; ++steps) {
-        fs::remove_all(path_of(".recycle"));
+        for (const std::string& each : names(".recycle"))
+            fs::remove_all(path_of(".recycle/" + each));
         fs::remove_all(path_of("restored"));
-        open({.age_max = std::chrono::days(1)});
+        open_again({.age_max = std::chrono::days(1)});
         recycle_in("d/e", "f");
         recycle_in("d", "g");
         for (int i = 0; i < steps; ++i)
@@ -114,7 +129,7 @@ TEST_F(recycle_sweep_test, files_outside_of_the_bin_survive_all_orders_of_passes
         };
         fs::remove_all(path_of(""));
         fs::create_directory(path_of(""));
-        open({.keeps_versions = one_of(2) == 0, .age_max = std::chrono::days(1), .bytes_max = 40});
+        open_again({.keeps_versions = one_of(2) == 0, .age_max = std::chrono::days(1), .bytes_max = 40});
         std::set<std::string> outside;
         const auto directory = [&] {
             return "d" + std::to_string(one_of(2)) + "/e" + std::to_string(one_of(2));
@@ -166,13 +181,99 @@ TEST_F(recycle_sweep_test, a_pass_ends_if_its_bin_is_renamed) {
 
 TEST_F(recycle_sweep_test, a_bin_that_cannot_be_used_is_for_the_log) {
     open({.age_max = std::chrono::days(1)});
+    fs::remove(path_of(".recycle"));
+    put(".recycle");
+    finish();
+    EXPECT_EQ(opened_->take_recycle_problem(), ".recycle: open the recycle bin: Not a directory");
+}
+
+TEST_F(recycle_sweep_test, only_directories_of_owners_are_swept) {
+    open({.age_max = std::chrono::days(1)});
     put("f");
     ASSERT_EQ(recycle("f"), 0);
-    ASSERT_EQ(::chmod(path_of(".recycle").c_str(), 0777), 0);
+    fs::create_directory(path_of(".recycle/name"));
+    fs::create_directory(path_of(".recycle/007"));
+    for (const char* const name : {".recycle/kept", ".recycle/name/kept", ".recycle/007/kept"})
+        put(name);
     finish();
+    EXPECT_FALSE(fs::exists(path_of(own("f"))));
+    for (const char* const name : {".recycle/kept", ".recycle/name/kept", ".recycle/007/kept"})
+        EXPECT_TRUE(fs::exists(path_of(name))) << name;
+}
+
+TEST_F(recycle_sweep_test, a_file_with_many_names_counts_once) {
+    open({.bytes_max = 1000});
+    put("f", "content");
+    ASSERT_EQ(recycle("f"), 0);
+    put("g", std::string(600, 'x'));
+    ASSERT_EQ(recycle("g"), 0);
+    for (int i = 0; i < 50; ++i)
+        fs::create_hard_link(path_of(own("g")), path_of(own("link" + std::to_string(i))));
+    tidy(now_ + std::chrono::days(1));
+    EXPECT_EQ(names(own()).size(), 52U);
+}
+
+TEST_F(recycle_sweep_test, no_file_is_too_old_if_the_time_is_not_known) {
+    open({.age_max = std::chrono::days(1)});
+    put("f");
+    ASSERT_EQ(recycle("f"), 0);
+    while (opened_->tidy(std::nullopt)) {
+    }
     EXPECT_TRUE(fs::exists(path_of(own("f"))));
-    EXPECT_EQ(opened_->take_recycle_problem(),
-              ".recycle: use the recycle bin of another account: Permission denied");
+    tidy(now_ + std::chrono::days(9));
+    EXPECT_FALSE(fs::exists(path_of(own("f"))));
+}
+
+TEST_F(recycle_sweep_test, one_part_of_a_pass_covers_many_directories) {
+    open({.age_max = std::chrono::days(1)});
+    for (int i = 0; i < 20; ++i)
+        recycle_in("d" + std::to_string(i), "f");
+    recycle_sweep by_steps(opened_->tree(), now_);
+    int steps = 1;
+    while (by_steps.step())
+        ++steps;
+    int parts = 1;
+    while (opened_->tidy(now_))
+        ++parts;
+    EXPECT_LE(parts * 2, steps);
+}
+
+TEST_F(recycle_sweep_test, files_of_a_file_system_without_change_times_stay) {
+    open({.age_max = std::chrono::days(1)});
+    put("f");
+    ASSERT_EQ(recycle("f"), 0);
+    opened_->tree().bin_state.lacks_ages = true;
+    tidy(now_ + std::chrono::days(9));
+    EXPECT_TRUE(fs::exists(path_of(own("f"))));
+    EXPECT_THAT(opened_->take_recycle_problem(), testing::HasSubstr("have no effect"));
+}
+
+TEST_F(recycle_sweep_test, the_owner_of_most_bytes_loses_the_oldest_files) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root has files of several owners";
+    open({.bytes_max = 1000});
+    const auto recycle_for = [&](uid_t owner, const std::string& name, std::size_t bytes) {
+        put(name, std::string(bytes, 'x'));
+        ASSERT_EQ(::chown(path_of(name).c_str(), owner, owner), 0);
+        ASSERT_EQ(recycle(name), 0);
+    };
+    recycle_for(11111, "old", 300);
+    for (int i = 0; i < 20; ++i)
+        recycle_for(22222, "large" + std::to_string(i), 500);
+    tidy(now_ + std::chrono::days(1));
+    EXPECT_THAT(names(".recycle/11111"), ElementsAre("old"));
+    EXPECT_EQ(names(".recycle/22222").size(), 1U);
+}
+
+TEST_F(recycle_sweep_test, a_file_of_another_owner_in_the_directory_of_a_user_stays) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root has files of several owners";
+    open({.age_max = std::chrono::days(1)});
+    put("f");
+    ASSERT_EQ(::chown(path_of("f").c_str(), 54321, 54321), 0);
+    ASSERT_EQ(recycle("f"), 0);
+    put(".recycle/54321/kept");
+    ASSERT_EQ(::chown(path_of(".recycle/54321/kept").c_str(), 12345, 12345), 0);
+    finish();
+    EXPECT_THAT(names(".recycle/54321"), ElementsAre("kept"));
 }
 
 TEST_F(recycle_sweep_test, a_new_process_finds_the_age_of_files) {

@@ -353,8 +353,10 @@ void add_other_servers(std::vector<limit_row>& to) {
 void add_recycle_bins(std::vector<limit_row>& to) {
     constexpr std::string_view group = "Recycle bins";
     to.push_back({"tidying_pause", group, "time between two passes", ms(limits::tidying_pause), "ms"});
-    to.push_back({"tidying_part_pause", group, "time between the parts of a pass, of about 100 names",
+    to.push_back({"tidying_part_pause", group, "time between the parts of a pass, of 1000 names or 20 ms",
                   ms(limits::tidying_part_pause), "ms"});
+    to.push_back({"date_step_max", group, "step of the date after which no file is too old",
+                  ms(limits::date_step_max), "ms"});
 }
 
 }  // namespace
