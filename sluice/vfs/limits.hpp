@@ -84,7 +84,7 @@ inline constexpr unsigned recycled_versions_tried_max = 3;
 /// empty, at the same time.
 inline constexpr unsigned recycle_attempts_max = 16;
 
-/// A part of a pass over a recycle bin: it ends after so many names, or after this time.
+/// A part of a pass over a recycle bin ends after this number of names, or after this time.
 inline constexpr std::uint64_t swept_entries_per_part = 1000;
 inline constexpr std::chrono::milliseconds sweep_part_max{20};
 

@@ -55,7 +55,7 @@ class RecycleBin(Configured):
         (self.local / "new").write_bytes(b"new")
         self.put("f")
         self.do("put new f; rename f g")
-        self.assertFalse((self.directory / ".recycle").exists())
+        self.assertEqual(list((self.directory / ".recycle").iterdir()), [])
 
     def test_a_replaced_file_is_in_the_bin(self):
         self.put("d/f", b"old")
@@ -71,12 +71,27 @@ class RecycleBin(Configured):
 
     def test_the_log_tells_why_a_file_cannot_be_moved(self):
         self.put("f")
-        (self.directory / ".recycle").mkdir()
-        (self.directory / ".recycle").chmod(0o777)
+        (self.directory / ".recycle").rmdir()
+        self.put(".recycle/other")
         self.refuse("del f", "NT_STATUS_ACCESS_DENIED")
         self.assertEqual((self.directory / "f").read_bytes(), b"content")
         self.wait_until(lambda: "cannot use the recycle bin" in self.server.log())
-        self.assertIn("f: use the recycle bin of another account: Permission denied", self.server.log())
+        self.assertIn("f: use a directory with other files as the recycle bin", self.server.log())
+
+    def test_the_name_of_the_bin_is_reserved(self):
+        for command in ("rename .recycle bin", "rmdir .recycle", "mkdir .recycle/mine"):
+            self.refuse(command, "NT_STATUS_ACCESS_DENIED")
+        (self.directory / ".recycle").rmdir()
+        self.refuse("mkdir .recycle", "NT_STATUS_ACCESS_DENIED")
+        self.put("f")
+        self.do("del f")
+        self.assertTrue((self.directory / self.BIN / "f").exists())
+
+    def test_a_bin_to_which_others_may_write_is_repaired(self):
+        (self.directory / ".recycle").chmod(0o777)
+        self.put("f")
+        self.do("del f")
+        self.assertEqual((self.directory / ".recycle").stat().st_mode & 0o7777, 0o755)
 
     def test_old_files_are_removed_by_size_after_a_reload(self):
         for name in ("f", "g"):

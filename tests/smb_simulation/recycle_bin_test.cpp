@@ -2,6 +2,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <optional>
 #include <random>
 #include <variant>
 
@@ -68,7 +69,7 @@ protected:
         std::string name = (fs::temp_directory_path() / "sluice-recycle-XXXXXX").string();
         EXPECT_NE(::mkdtemp(name.data()), nullptr);
         root_ = name;
-        serve({});
+        serve(vfs::recycle_rules{});
         client_ = connect();
         other_ = connect();
     }
@@ -79,7 +80,7 @@ protected:
         fs::remove_all(root_);
     }
 
-    void serve(vfs::recycle_rules rules) {
+    void serve(std::optional<vfs::recycle_rules> rules) {
         std::vector<server::share_configuration> shares(1);
         shares.front().name = "files";
         shares.front().source = root_.string();
@@ -180,7 +181,7 @@ TEST_F(recycle_bin, does_not_receive_a_stream_that_is_deleted) {
     put("f", "data");
     const auto stream = client_->create("f:stream", that_opens(create_disposition::create, true));
     close(*client_, stream.file);
-    EXPECT_FALSE(fs::exists(root_ / ".recycle"));
+    EXPECT_TRUE(fs::is_empty(root_ / ".recycle"));
     EXPECT_EQ(content(root_ / "f"), "data");
 }
 
@@ -284,6 +285,24 @@ TEST_F(recycle_bin_of_two_servers, has_no_file_that_a_client_opens_by_its_former
     const auto made = client_->create("f", that_opens(create_disposition::open_if));
     EXPECT_EQ(made.action, wire::create_action::created);
     EXPECT_EQ(content(root_ / "f"), "");
+}
+
+TEST_F(recycle_bin_of_two_servers, has_no_stream_that_a_client_opens_by_the_former_name_of_its_file) {
+    put("f", "data");
+    close(*client_, client_->create("f:s", that_opens(create_disposition::create)).file);
+    peer_.before_raise = [this] { delete_at_other_server("f"); };
+    EXPECT_EQ(client_->try_create("f:s", that_opens(create_disposition::open)),
+              nt_status::object_name_not_found);
+}
+
+TEST_F(recycle_bin_of_two_servers, has_no_file_that_is_opened_through_a_share_without_a_bin) {
+    serve(std::nullopt);
+    client_ = connect();
+    put("f", "data");
+    peer_.before_raise = [this] { delete_at_other_server("f"); };
+    EXPECT_EQ(client_->try_create("f", that_opens(create_disposition::open)),
+              nt_status::object_name_not_found);
+    EXPECT_EQ(content(in_bin("f")), "data");
 }
 
 }  // namespace

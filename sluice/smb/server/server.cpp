@@ -79,7 +79,7 @@ void smb_server::add_shares(std::vector<std::shared_ptr<share>> kept,
     }
     all.push_back(std::make_shared<share>());
     context_.shares.publish(std::move(all));
-    // What their volumes have found when they were opened.
+    // The volumes may have found problems when they were opened.
     const share_list::snapshot now = context_.shares.current();
     for (const std::shared_ptr<share>& each : *now)
         if (each->has_volume()) report_recycle_problem(context_, each->volume());

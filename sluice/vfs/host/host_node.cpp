@@ -308,7 +308,7 @@ result<void> host_node::recycle() noexcept {
     if (not tree_.options.recycle or kind() != node_kind::file) return remove();
     if (const auto may = may_move(); not may) return may;
     if (const auto brought = bring_streams(); not brought)
-        tree_.bin_state.trouble.set(known_path() + ": streams: " + brought.error().reason());
+        tree_.bin_state.problem.set(known_path() + ": streams: " + brought.error().reason());
     const recycle_bin bin(tree_);
     for (unsigned attempt = 1;; ++attempt) {
         // Another open of the file has moved it: its name is gone, and the file in the bin stays.

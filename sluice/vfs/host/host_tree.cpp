@@ -171,8 +171,8 @@ bool host_tree::is_reserved_for_bin(const io::handle& directory, std::string_vie
     if (not is_name and not has_bin) return false;
     const auto status = io::status_of(directory, io::stat_fields::inode);
     if (not status) return true;
-    const bool is_in_bin = status->device == root_device and
-                           status->inode == bin_state.inode.load(std::memory_order_relaxed);
+    const bool is_in_bin =
+        status->device == root_device and status->inode == bin_state.inode.load(std::memory_order_relaxed);
     return is_in_bin or (is_name and is_root(*status));
 }
 

@@ -230,7 +230,8 @@ void host_volume::describe(const io::volume_status& status) {
     if (where) identity_.label = shown_name(split_path(*where).name, storage);
 }
 
-// A bin that cannot be used makes deletions fail. It does not keep the server from its other shares.
+// A bin that cannot be used makes deletions fail. It does not keep the server from its other
+// shares.
 void host_volume::prepare_bin(const io::volume_status& status) {
     if (not tree_->options.recycle or tree_->options.read_only) return;
     const bool is_fat = status.type_name == "fat" or status.type_name == "exfat";
@@ -319,15 +320,16 @@ bool host_volume::needs_tidying() const noexcept {
 }
 
 std::string host_volume::take_recycle_problem() noexcept {
-    return tree_->bin_state.trouble.take();
+    return tree_->bin_state.problem.take();
 }
 
 bool host_volume::tidy(std::optional<std::chrono::system_clock::time_point> now) noexcept {
     if (not needs_tidying()) return false;
     if (tree_->bin_state.lacks_ages.load(std::memory_order_relaxed)) {
-        tree_->bin_state.trouble.set(tree_->options.recycle->directory +
-                                     ": 'days' and 'size' have no effect, because the file system does not "
-                                     "store when a file is moved");
+        if (not tree_->bin_state.has_reported_that.exchange(true))
+            tree_->bin_state.problem.set(tree_->options.recycle->directory +
+                                         ": 'days' and 'size' have no effect, because the file system does "
+                                         "not store when a file is moved");
         sweep_.reset();
         return false;
     }

@@ -125,12 +125,15 @@ result<io::path_handle> recycle_bin::open_or_create() const {
 void recycle_bin::prepare() const {
     const auto bin = open_or_create();
     const std::string& name = tree_.options.recycle->directory;
-    if (not bin) tree_.bin_state.trouble.set(name + ": " + bin.error().reason());
+    if (not bin) tree_.bin_state.problem.set(name + ": " + bin.error().reason());
 }
 
 error recycle_bin::noted(const error& why, std::string_view where) const {
     if (not has_code(why, EAGAIN) and not has_code(why, EBUSY))
-        tree_.bin_state.trouble.set(std::string(where) + ": " + why.reason());
+        tree_.bin_state.problem.set(std::string(where) + ": " + why.reason());
+    // They would be about the path of the client.
+    const bool is_of_bin = has_code(why, EEXIST) or has_code(why, ENOTDIR) or has_code(why, ELOOP);
+    if (is_of_bin) return {EACCES, "use the recycle bin"};
     return why;
 }
 
@@ -194,9 +197,9 @@ result<recycle_bin::place> recycle_bin::open_place(const source& from) const {
     if (not bin) return failure(bin.error());
     const auto of_root = rights_of("");
     if (not of_root) return failure(of_root.error());
-    auto directory = make_recycle_directory(
-        *bin, *bin, std::to_string(user), {.wanted = user, .other = server, .has_modes = tree_.has_modes},
-        *of_root);
+    auto directory =
+        make_recycle_directory(*bin, *bin, std::to_string(user),
+                               {.wanted = user, .other = server, .has_modes = tree_.has_modes}, *of_root);
     if (not directory) return failure(directory.error());
     const auto owner = recycle_owner_of(*directory);
     if (not owner) return failure(owner.error());

@@ -63,7 +63,7 @@ public:
     /// others keep the right to write to it; EEXIST if it has files that are not in the directory
     /// of an owner; ELOOP, ENOTDIR if it is a link or a file.
     [[nodiscard]] result<io::path_handle> open() const;
-    /// Creates the bin, so that nobody else creates it. A failure is for the log.
+    /// Creates the bin before another account can. A failure is for the log.
     void prepare() const;
 
     /// Returns a name for the n-th version of a file, from 1: "name (2).txt". Not longer than a

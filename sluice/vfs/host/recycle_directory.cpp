@@ -115,8 +115,7 @@ result<io::path_handle> open_recycle_directory(const io::path_handle& base, std:
     const auto done = set_mode(opened, status->permission_bits & all_mode_bits & ~write_bits_of_others);
     const auto after = io::status_of(opened, checked_fields);
     if (not done or not after or (after->permission_bits & write_bits_of_others) != 0)
-        return failure(
-            error::with_path(EACCES, "use a recycle bin to which other accounts may write", name));
+        return failure(error::with_path(EACCES, "use a recycle bin to which other accounts may write", name));
     return opened;
 }
 
@@ -138,9 +137,9 @@ result<io::path_handle> make_recycle_directory(const io::path_handle& bin, const
     }
     if (not found) return found;
     if (const auto done = set_rights(*found, like); not done) return failure(done.error());
-    // Only in the bin is it certain that the server has created what is its own.
+    // The server has created its own directories in the bin, which is certain only there.
     const auto owner = recycle_owner_of(*found);
-    const bool is_kept = base.descriptor() == bin.descriptor() and owner and *owner != owners.wanted;
+    const bool is_kept = base.descriptor() == bin.descriptor() and owner and * owner != owners.wanted;
     if (is_kept and owners.has_modes) (void)give_away(*found, owners.wanted);
     return found;
 }
@@ -167,10 +166,8 @@ result<bool> has_form_of_bin(const io::path_handle& directory) {
     std::vector<io::directory_entry> entries(limits::listed_names_per_batch);
     std::vector<char> storage(limits::listing_storage_bytes);
     for (std::uint64_t position = 0;;) {
-        const auto batch = listed->enumerate({.entries = entries,
-                                              .storage = storage,
-                                              .position = position,
-                                              .wanted = io::stat_fields::type});
+        const auto batch = listed->enumerate(
+            {.entries = entries, .storage = storage, .position = position, .wanted = io::stat_fields::type});
         if (not batch) return failure(batch.error());
         if (batch->entries.empty()) return true;
         for (const io::directory_entry& each : batch->entries)

@@ -29,13 +29,14 @@ private:
     std::string text_;
 };
 
-/// What is known of the recycle bin of a volume. Thread safety: any thread.
+/// The state of the recycle bin of a volume. Thread safety: any thread.
 struct recycle_state {
-    recycle_problem trouble;
-    // Of the directory that was examined and is used as the bin; 0: none. relaxed throughout: the
+    recycle_problem problem;
+    // The directory that was examined and is used as the bin; 0: none. relaxed throughout: the
     // number is all that is shared.
     std::atomic<std::uint64_t> inode{0};
     std::atomic<bool> lacks_ages{false};  // renames do not set change times
+    std::atomic<bool> has_reported_that{false};
 };
 
 }  // namespace sluice::vfs

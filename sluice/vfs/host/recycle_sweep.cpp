@@ -17,10 +17,9 @@
 namespace sluice::vfs {
 namespace {
 
-constexpr io::stat_fields swept_fields = io::stat_fields::type | io::stat_fields::inode |
-                                         io::stat_fields::changed | io::stat_fields::allocated |
-                                         io::stat_fields::size | io::stat_fields::links |
-                                         io::stat_fields::owner;
+constexpr io::stat_fields swept_fields =
+    io::stat_fields::type | io::stat_fields::inode | io::stat_fields::changed | io::stat_fields::allocated |
+    io::stat_fields::size | io::stat_fields::links | io::stat_fields::owner;
 
 result<io::directory_handle> open_listed(const io::path_handle& base, std::string_view name) {
     const auto opened =
@@ -65,7 +64,7 @@ bool recycle_sweep::begin_pass() {
     auto listed = bin ? open_listed(*bin, ".") : result<io::directory_handle>(failure(bin.error()));
     if (not listed) {
         if (listed.error() != std::errc::no_such_file_or_directory)
-            tree_.bin_state.trouble.set(tree_.options.recycle->directory + ": " + listed.error().reason());
+            tree_.bin_state.problem.set(tree_.options.recycle->directory + ": " + listed.error().reason());
         return false;
     }
     bin_ = *std::move(bin);
@@ -123,10 +122,8 @@ void recycle_sweep::choose_owners() {
     std::uint64_t left = bytes_max;
     for (std::size_t i = 0; i != all.size(); ++i) {
         const std::uint64_t share = left / (all.size() - i);
-        if (all[i].bytes <= share)
-            left -= all[i].bytes;
-        else
-            large_.push_back({.owner = all[i].owner, .bytes = all[i].bytes - share});
+        if (all[i].bytes > share) large_.push_back({.owner = all[i].owner, .bytes = all[i].bytes - share});
+        left -= std::min(all[i].bytes, share);
     }
 }
 
@@ -151,8 +148,7 @@ void recycle_sweep::descend() {
     auto opened = open_listed(above.open, name);
     const auto owner = opened ? recycle_owner_of(*opened) : result<std::uint32_t>(failure(opened.error()));
     if (not owner or not may_enter(above, name, *owner)) return;
-    levels_.push_back(
-        {.open = *std::move(opened), .name = std::move(name), .owner = *owner, .user = user});
+    levels_.push_back({.open = *std::move(opened), .name = std::move(name), .owner = *owner, .user = user});
 }
 
 // A directory in which files remain stays, because it is not empty.
@@ -233,7 +229,7 @@ bool recycle_sweep::remove_listed(const level& here, const io::directory_entry& 
     const auto removed =
         make_recycle_directory(bin_, bin_, removed_files_name, {.wanted = server, .other = server});
     if (not removed) {
-        tree_.bin_state.trouble.set(tree_.options.recycle->directory + ": " + removed.error().reason());
+        tree_.bin_state.problem.set(tree_.options.recycle->directory + ": " + removed.error().reason());
         return false;
     }
     if (not rename_if_free(here.open, name.c_str(), *removed, moved.c_str())) return false;
@@ -254,12 +250,13 @@ void recycle_sweep::put_back(const level& here, std::string_view name, const io:
         if (errno != EEXIST) break;
     }
     const error why = error::last("move back from the recycle bin");
-    const std::string left = tree_.options.recycle->directory + '/' + std::string(removed_files_name) + '/' + moved;
-    tree_.bin_state.trouble.set(std::string(name) + " is " + left + ": " + why.reason());
+    const std::string left =
+        tree_.options.recycle->directory + '/' + std::string(removed_files_name) + '/' + moved;
+    tree_.bin_state.problem.set(std::string(name) + " is " + left + ": " + why.reason());
 }
 
-// The oldest files go, and of those of about the same age only as many as needed. Files may have gone
-// since they were counted for the first time.
+// The oldest files go, and of those of about the same age only as many as needed. Files may have
+// gone since they were counted for the first time.
 bool recycle_sweep::choose_age() {
     removed_age_ = ages_max;
     removed_bytes_ = large_.back().bytes;

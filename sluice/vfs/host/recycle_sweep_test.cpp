@@ -217,8 +217,7 @@ TEST_F(recycle_sweep_test, no_file_is_too_old_if_the_time_is_not_known) {
     open({.age_max = std::chrono::days(1)});
     put("f");
     ASSERT_EQ(recycle("f"), 0);
-    while (opened_->tidy(std::nullopt)) {
-    }
+    while (opened_->tidy(std::nullopt)) {}
     EXPECT_TRUE(fs::exists(path_of(own("f"))));
     tidy(now_ + std::chrono::days(9));
     EXPECT_FALSE(fs::exists(path_of(own("f"))));
@@ -262,6 +261,12 @@ TEST_F(recycle_sweep_test, the_owner_of_most_bytes_loses_the_oldest_files) {
     tidy(now_ + std::chrono::days(1));
     EXPECT_THAT(names(".recycle/11111"), ElementsAre("old"));
     EXPECT_EQ(names(".recycle/22222").size(), 1U);
+    for (int i = 0; i < 20; ++i)
+        recycle_for(33333, "small" + std::to_string(i), 50);
+    tidy(now_ + std::chrono::days(1));
+    EXPECT_THAT(names(".recycle/11111"), ElementsAre("old")) << "a third of the limit";
+    EXPECT_FALSE(fs::exists(path_of(".recycle/22222"))) << "500 are more than its part of 350";
+    EXPECT_EQ(names(".recycle/33333").size(), 7U);
 }
 
 TEST_F(recycle_sweep_test, a_file_of_another_owner_in_the_directory_of_a_user_stays) {

@@ -24,7 +24,7 @@ TEST(date_steps, a_date_that_is_set_forward_is_a_step_once) {
     EXPECT_FALSE(steps.have_advanced());
 }
 
-TEST(date_steps, a_small_correction_and_a_step_back_are_no_steps) {
+TEST(date_steps, a_small_correction_and_a_step_back_do_not_count) {
     simulated_clock clock;
     date_steps steps(clock);
     clock.step_utc(std::chrono::minutes(2));

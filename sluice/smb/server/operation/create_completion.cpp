@@ -21,8 +21,8 @@ using wire::nt_status;
 
 namespace {
 
-// One that another server has moved, to a recycle bin perhaps, has no links: the client has asked for
-// the name that it had.
+// One that another server has moved, to a recycle bin perhaps, has no links: the client has asked
+// for the name that it had.
 [[nodiscard]] std::expected<vfs::metadata, nt_status> status_by_name(vfs::node& node) noexcept {
     auto status = asked_status(node);
     if (status and status->links != 0 and vfs::has_lost_name(node)) status->links = 0;
