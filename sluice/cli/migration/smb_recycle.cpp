@@ -63,10 +63,9 @@ smb_recycle converted_smb_recycle(const smb_recycle_values& from) {
     if (not from.exclude_dir.empty())
         to.remarks.push_back(
             {.parameter = "recycle:exclude_dir", .differs = true, .text = "the names apply to files, too"});
-    if (not keeps_tree)
-        to.remarks.push_back({.parameter = {},
-                              .differs = true,
-                              .text = "files keep their directories in the bin, as with 'keeptree'"});
+    std::string text = "a bin of Samba that exists is not used: move it away";
+    if (not keeps_tree) text += "; files keep their directories in the bin, as with 'keeptree'";
+    to.remarks.push_back({.parameter = {}, .differs = true, .text = std::move(text)});
     std::string table;
     const auto add = [&](std::string_view key, const setting_value& value) {
         table += fmt::format("{}{} = {}", table.empty() ? "" : ", ", key, toml_text(value));

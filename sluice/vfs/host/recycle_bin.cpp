@@ -102,9 +102,10 @@ result<void> recycle_bin::examine_bin(const io::path_handle& opened) const {
     if (not status) return failure(status.error());
     std::atomic<std::uint64_t>& known = tree_.bin_state.inode;
     if (known.load(std::memory_order_relaxed) == status->inode) return {};
-    const auto form = has_form_of_bin(opened);
-    if (not form) return failure(form.error());
-    if (not*form)
+    const account_identity::pause as_process;
+    const auto usable = becomes_bin(opened, tree_.keeps_attributes);
+    if (not usable) return failure(usable.error());
+    if (not*usable)
         return failure(error::with_path(EEXIST,
                                         "use a directory with other files as the recycle bin (set "
                                         "'directory' of 'recycle' to a new name)",

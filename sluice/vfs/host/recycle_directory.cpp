@@ -5,11 +5,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <charconv>
 
 #include "sluice/base/ensure.hpp"
 #include "sluice/io/path/directory_handle.hpp"
 #include "sluice/io/path/path_resolution.hpp"
+#include "sluice/io/path/xattr.hpp"
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/limits.hpp"
 
@@ -86,6 +88,9 @@ bool is_of_server(const io::directory_entry& entry) noexcept {
            entry.name.starts_with(".sluice-");  // a temporary name
 }
 
+// The entries of a directory: none, only those of a bin, or others.
+enum class bin_content : std::uint8_t { none, of_bin, others };
+
 result<io::directory_handle> open_for_listing(const io::path_handle& directory) {
     const auto opened =
         io::open_at(io::anchor_directory{.descriptor = directory.descriptor(), .limit = recycle_confinement},
@@ -94,6 +99,24 @@ result<io::directory_handle> open_for_listing(const io::path_handle& directory) 
     if (not opened) return failure(opened.error());
     return io::directory_handle({.descriptor = *opened, .kind = io::handle_kind::directory, .readable = true},
                                 recycle_confinement);
+}
+
+result<bin_content> content_of(const io::path_handle& directory) {
+    auto listed = open_for_listing(directory);
+    if (not listed) return failure(listed.error());
+    std::vector<io::directory_entry> entries(limits::listed_names_per_batch);
+    std::vector<char> storage(limits::listing_storage_bytes);
+    bin_content found = bin_content::none;
+    for (std::uint64_t position = 0;;) {
+        const auto batch = listed->enumerate(
+            {.entries = entries, .storage = storage, .position = position, .wanted = io::stat_fields::type});
+        if (not batch) return failure(batch.error());
+        if (batch->entries.empty()) return found;
+        for (const io::directory_entry& each : batch->entries)
+            if (not is_of_server(each)) return bin_content::others;
+        found = bin_content::of_bin;
+        position = batch->next;
+    }
 }
 
 }  // namespace
@@ -153,27 +176,24 @@ result<io::path_handle> make_recycle_bin(const io::path_handle& root, std::strin
         return failure(error::with_path(errno, "create the recycle bin", name));
     auto made = open_recycle_directory(root, name, owners);
     if (not made or not owners.has_modes) return made;
-    const auto form = has_form_of_bin(*made);
-    if (not form) return failure(form.error());
-    if (not*form) return failure(error::with_path(EEXIST, "create the recycle bin", name));
+    const auto content = content_of(*made);
+    if (not content) return failure(content.error());
+    if (*content != bin_content::none)
+        return failure(error::with_path(EEXIST, "create the recycle bin", name));
     if (const auto done = set_mode(*made, bin_bits); not done) return failure(done.error());
     return made;
 }
 
-result<bool> has_form_of_bin(const io::path_handle& directory) {
-    auto listed = open_for_listing(directory);
-    if (not listed) return failure(listed.error());
-    std::vector<io::directory_entry> entries(limits::listed_names_per_batch);
-    std::vector<char> storage(limits::listing_storage_bytes);
-    for (std::uint64_t position = 0;;) {
-        const auto batch = listed->enumerate(
-            {.entries = entries, .storage = storage, .position = position, .wanted = io::stat_fields::type});
-        if (not batch) return failure(batch.error());
-        if (batch->entries.empty()) return true;
-        for (const io::directory_entry& each : batch->entries)
-            if (not is_of_server(each)) return false;
-        position = batch->next;
-    }
+result<bool> becomes_bin(const io::path_handle& directory, bool has_attributes) {
+    if (has_attributes and io::xattr_bytes(directory, recycle_bin_attribute)) return true;
+    const auto content = content_of(directory);
+    if (not content) return failure(content.error());
+    if (not has_attributes) return *content != bin_content::others;
+    if (*content != bin_content::none) return false;
+    constexpr std::array<std::byte, 1> mark{std::byte{1}};
+    if (const auto done = io::store_xattr(directory, recycle_bin_attribute, mark); not done)
+        return failure(done.error());
+    return true;
 }
 
 std::optional<std::uint32_t> owner_of_name(std::string_view name) noexcept {

@@ -45,7 +45,8 @@ using recycle_rights = std::optional<std::vector<std::byte>>;
 [[nodiscard]] result<std::uint32_t> recycle_owner_of(const io::handle& directory);
 
 /// Opens a directory in `base`, which may be the bin itself; creates it with mode 0700 if it does
-/// not exist. It has the rights `like`, also if it exists. A server without the privilege to change
+/// not exist. It has the rights `like`, also if it exists, but for one in the bin itself, whose
+/// rights an administrator may set. A server without the privilege to change
 /// owners keeps a directory in the bin, and creates no directory for another owner elsewhere; with
 /// the privilege, it gives away one that it has kept in the bin. Errors: as open_recycle_directory;
 /// EPERM if the server may not set the owner; those of mkdir(2) and setxattr(2). Blocks: for the
@@ -61,10 +62,13 @@ using recycle_rights = std::optional<std::vector<std::byte>>;
 [[nodiscard]] result<io::path_handle> make_recycle_bin(const io::path_handle& root, std::string_view name,
                                                        recycle_owners owners);
 
-/// Returns whether a directory can be a bin: whether it has no other entries than those that the
-/// server creates there. Complexity: linear in the entries. Errors: those of getdents(2). Blocks:
-/// for the file system.
-[[nodiscard]] result<bool> has_form_of_bin(const io::path_handle& directory);
+/// Returns whether a directory can be a bin: it has the mark of one, or is empty and gets the mark.
+/// On a file system without extended attributes, it has no other entries than those that the server
+/// creates in a bin. Complexity: linear in the entries. Errors: those of getdents(2) and
+/// setxattr(2). Blocks: for the file system.
+[[nodiscard]] result<bool> becomes_bin(const io::path_handle& directory, bool has_attributes);
+
+inline constexpr const char* recycle_bin_attribute = "user.sluice.recycle_bin";
 
 /// The directory in the bin for files that are about to be removed. Only the server can enter it.
 inline constexpr std::string_view removed_files_name = ".removed";
