@@ -96,12 +96,13 @@ result<io::path_handle> recycle_bin::open() const {
     return opened;
 }
 
-// Once for each directory that has the name: old files are removed from it.
+// Each time, because a directory that another program puts in the place of the bin may have its
+// inode number. Old files are removed from what passes.
 result<void> recycle_bin::examine_bin(const io::path_handle& opened) const {
     const auto status = io::status_of(opened, io::stat_fields::inode);
     if (not status) return failure(status.error());
     std::atomic<std::uint64_t>& known = tree_.bin_state.inode;
-    if (known.load(std::memory_order_relaxed) == status->inode) return {};
+    if (not tree_.keeps_attributes and known.load(std::memory_order_relaxed) == status->inode) return {};
     const account_identity::pause as_process;
     const auto usable = becomes_bin(opened, tree_.keeps_attributes);
     if (not usable) return failure(usable.error());
