@@ -164,7 +164,7 @@ result<void> host_node::change(const metadata_change& wanted) noexcept {
 
 result<void> host_node::may_move() const noexcept {
     if (is_root_) return failure({EBUSY, "change the root's name"});
-    if (tree_.is_recycle_bin(key())) return failure({EACCES, "change the name of the recycle bin"});
+    if (tree_.is_recycle_bin(key(), held())) return failure({EACCES, "change the name of the recycle bin"});
     return tree_.may_change();
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "sluice/vfs/host/host_name.hpp"
+#include "sluice/vfs/host/host_place.hpp"
 #include "sluice/vfs/host/name/directory_names.hpp"
 #include "sluice/vfs/host/stream/stream_store_names.hpp"
 #include "sluice/vfs/loop_bound_file.hpp"
@@ -171,9 +172,7 @@ bool host_tree::is_reserved_for_bin(const io::handle& directory, std::string_vie
     if (not is_name and not has_bin) return false;
     const auto status = io::status_of(directory, io::stat_fields::inode);
     if (not status) return true;
-    const bool is_in_bin =
-        status->device == root_device and status->inode == bin_state.inode.load(std::memory_order_relaxed);
-    return is_in_bin or (is_name and is_root(*status));
+    return (is_name and is_root(*status)) or is_recycle_bin(key_of(*status), directory);
 }
 
 result<host_place> host_tree::place_of(const io::handle& directory, std::string_view path,

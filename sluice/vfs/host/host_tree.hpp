@@ -127,10 +127,12 @@ public:
     [[nodiscard]] bool has_ages_in_bin() const noexcept {
         return options.recycle and (options.recycle->age_max.count() != 0 or options.recycle->bytes_max != 0);
     }
-    /// Returns whether a file is the recycle bin that the server uses.
-    [[nodiscard]] bool is_recycle_bin(const file_key& file) const noexcept {
+    /// Returns whether an open file is the recycle bin that the server uses. If another program has
+    /// removed the bin, another file may have its inode number.
+    [[nodiscard]] bool is_recycle_bin(const file_key& file, const io::handle& open) const {
         return options.recycle and file.volume == root_device and file.file != 0 and
-               file.file == bin_state.inode.load(std::memory_order_relaxed);
+               file.file == bin_state.inode.load(std::memory_order_relaxed) and
+               present_path(open) == options.recycle->directory;
     }
     /// Adds the attributes that the name of a file implies.
     void add_implied_attributes(metadata& shown, std::string_view host_name) const {

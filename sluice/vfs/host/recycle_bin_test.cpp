@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "sluice/vfs/host/host_tree.hpp"
 #include "sluice/vfs/host/recycle_bin_testing.hpp"
 #include "sluice/vfs/node_attached.hpp"
 
@@ -216,6 +217,16 @@ TEST_F(recycle_bin_test, clients_cannot_create_rename_or_remove_the_bin) {
     EXPECT_EQ(renamed("d", ".recycle"), EACCES);
     EXPECT_EQ(code(opened_->create("d/.recycle", directory)), 0) << "only the root has a bin";
     EXPECT_EQ(recycle("f"), 0) << "it is created again";
+}
+
+TEST_F(recycle_bin_test, a_file_with_the_inode_number_of_a_former_bin_is_not_the_bin) {
+    fs::create_directory(path_of("d"));
+    open();
+    struct stat status{};
+    ASSERT_EQ(::stat(path_of("d").c_str(), &status), 0);
+    opened_->tree().bin_state.inode = status.st_ino;
+    EXPECT_EQ(code(opened_->create("d/f", {})), 0);
+    EXPECT_EQ(code(opened_->find("d", follow_links::no).value()->names()->rename("e", when_taken::refuse)), 0);
 }
 
 TEST_F(recycle_bin_test, a_directory_whose_name_differs_in_case_is_not_the_bin) {
