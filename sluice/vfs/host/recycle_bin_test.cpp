@@ -226,7 +226,8 @@ TEST_F(recycle_bin_test, a_file_with_the_inode_number_of_a_former_bin_is_not_the
     ASSERT_EQ(::stat(path_of("d").c_str(), &status), 0);
     opened_->tree().bin_state.inode = status.st_ino;
     EXPECT_EQ(code(opened_->create("d/f", {})), 0);
-    EXPECT_EQ(code(opened_->find("d", follow_links::no).value()->names()->rename("e", when_taken::refuse)), 0);
+    EXPECT_EQ(code(opened_->find("d", follow_links::no).value()->names()->rename("e", when_taken::refuse)),
+              0);
 }
 
 TEST_F(recycle_bin_test, a_directory_whose_name_differs_in_case_is_not_the_bin) {
