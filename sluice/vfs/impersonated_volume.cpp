@@ -132,6 +132,11 @@ public:
     [[nodiscard]] result<name_identity> identity_of(std::string_view name) noexcept override {
         return underlying_->children()->identity_of(name);
     }
+    [[nodiscard]] result<void> recycle() noexcept override {
+        return as([&] { return underlying_->names()->recycle(); });
+    }
+    // The server wants to know this, too.
+    [[nodiscard]] bool has_lost_name() noexcept override { return underlying_->names()->has_lost_name(); }
     [[nodiscard]] result<void> remove() noexcept override {
         return as([&] { return underlying_->names()->remove(); });
     }

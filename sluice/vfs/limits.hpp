@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 
 namespace sluice::vfs::limits {
 
@@ -72,6 +74,22 @@ inline constexpr std::size_t snapshot_names_max = 131'072;
 /// lookup compares its names with all of them.
 inline constexpr std::size_t name_patterns_max = 64;
 inline constexpr std::size_t name_pattern_bytes_max = 255;
+
+/// The directories above a file that are created again in a recycle bin, and the names that are
+/// tried for it before one with the time.
+inline constexpr unsigned recycled_depth_max = 32;
+inline constexpr unsigned recycled_versions_tried_max = 3;
+
+/// The attempts to move a file to a directory of a recycle bin that is removed, because it was
+/// empty, at the same time.
+inline constexpr unsigned recycle_attempts_max = 16;
+
+/// A part of a pass over a recycle bin ends after this number of names, or after this time.
+inline constexpr std::uint64_t swept_entries_per_part = 1000;
+inline constexpr std::chrono::milliseconds sweep_part_max{20};
+
+/// The owners of files whose sums a pass keeps. Files of further owners do not count.
+inline constexpr std::size_t swept_owners_max = 65'536;
 
 /// The number of attempts of a lookup whose names change at the same time.
 inline constexpr unsigned lookup_attempts_max = 4;

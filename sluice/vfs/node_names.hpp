@@ -62,6 +62,14 @@ public:
     /// its file. Needs no right to the directory. Errors: ENOENT if it has no name; EBUSY for the
     /// root; EAGAIN; EOPNOTSUPP, as by default. Allocates: the name.
     [[nodiscard]] virtual result<name_place> place() noexcept;
+    /// Removes its name for a client that deletes the file: as remove(), but a volume with a
+    /// recycle bin moves a regular file there. Errors: also EXDEV if the bin is on another file
+    /// system; ENOSPC. The file then keeps its name.
+    [[nodiscard]] virtual result<void> recycle() noexcept { return remove(); }
+    /// Returns whether the path by which the file was found is no longer one of this file: another
+    /// server has moved it, to a recycle bin perhaps. A caller that wants the file of that path
+    /// treats it as removed.
+    [[nodiscard]] virtual bool has_lost_name() noexcept { return false; }
     /// Removes its name; for a stream, the stream. The node remains usable. Errors: ENOENT,
     /// ENOTEMPTY.
     [[nodiscard]] virtual result<void> remove() noexcept = 0;
@@ -88,6 +96,20 @@ inline result<void> node_names::set_alternate_name(const short_name& /*name*/) n
 [[nodiscard]] inline result<node_names*> names_of(node& of) noexcept {
     if (node_names* const part = of.names(); part != nullptr) return part;
     return failure({EOPNOTSUPP, "change a name"});
+}
+
+/// Removes the name of a node for a client, as node_names::recycle. Errors: also as names_of.
+/// Blocks: for the file system.
+[[nodiscard]] inline result<void> recycle(node& of) noexcept {
+    const auto part = names_of(of);
+    return part ? (*part)->recycle() : result<void>(failure(part.error()));
+}
+
+/// Returns whether a file has lost the name by which it was found, as node_names::has_lost_name.
+/// Blocks: for the file system.
+[[nodiscard]] inline bool has_lost_name(node& of) noexcept {
+    node_names* const part = of.names();
+    return part != nullptr and part->has_lost_name();
 }
 
 /// Removes the name of a node, as node_names::remove. Errors: also as names_of. Blocks:

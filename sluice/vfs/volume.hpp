@@ -1,5 +1,8 @@
 #pragma once
 
+#include <chrono>
+#include <optional>
+
 #include "sluice/vfs/change_feed.hpp"
 #include "sluice/vfs/domain/fs_domain.hpp"
 #include "sluice/vfs/node.hpp"
@@ -90,6 +93,20 @@ public:
     /// way has it as its node::domain(). Null: the volume crosses no mounts, or all of its calls
     /// may.
     [[nodiscard]] virtual fs_domain* crossing_domain() noexcept { return nullptr; }
+
+    /// Does a bounded part of the work that the volume needs from time to time: removes old files
+    /// from its recycle bin. Returns whether there is more to do now. `now` is the present time;
+    /// without it, no file is too old.
+    /// Blocks: for the file system. Thread safety: one thread at a time.
+    [[nodiscard]] virtual bool tidy(std::optional<std::chrono::system_clock::time_point> /*now*/) noexcept {
+        return false;
+    }
+    /// Returns whether tidy() does anything. Any thread.
+    [[nodiscard]] virtual bool needs_tidying() const noexcept { return false; }
+
+    /// Returns the last failure of the recycle bin since the previous call, for the log: a path
+    /// and the reason. Empty: none. Any thread. Allocates: yes.
+    [[nodiscard]] virtual std::string take_recycle_problem() noexcept { return {}; }
 
     [[nodiscard]] virtual const volume_features& features() const noexcept = 0;
     [[nodiscard]] virtual const volume_identity& identity() const noexcept = 0;

@@ -313,8 +313,25 @@ class PreviousVersions(Smbclient):
             self.refuse(f"get {token}/d/file", "NT_STATUS_OBJECT_NAME_NOT_FOUND")
 
 
+class Configured(Smbclient):
+    """A share with SETTINGS in a configuration file."""
+    ARGUMENTS = ()
+
+    def setUp(self):
+        served.make_directories(self)
+        self.configuration = self.local / "sluice.toml"
+        self.write_settings(self.SETTINGS)
+        self.server = served.Server(self.program, self.local, self.multiplexer, ("--config", str(self.configuration), *self.ARGUMENTS),
+                                    share="local")
+        self.server.__enter__()
+        self.addCleanup(self.server.__exit__, None, None, None)
+
+    def write_settings(self, settings):
+        self.configuration.write_text(f'[[share]]\nname = "share"\npath = "{self.directory}"\n{settings}')
+
+
 @served.on_every_multiplexer
-class FileRules(Smbclient):
+class FileRules(Configured):
     """The settings of a share for its files: owners, modes, hidden and rejected names."""
     SETTINGS = f"""
 group = {os.getegid()}
@@ -324,18 +341,6 @@ hide = ["*.tmp"]
 hide-dot-files = true
 reject = ["*.exe", "private"]
 """
-
-    def setUp(self):
-        served.make_directories(self)
-        self.configuration = self.local / "sluice.toml"
-        self.write_settings(self.SETTINGS)
-        self.server = served.Server(self.program, self.local, self.multiplexer, ("--config", str(self.configuration)),
-                                    share="local")
-        self.server.__enter__()
-        self.addCleanup(self.server.__exit__, None, None, None)
-
-    def write_settings(self, settings):
-        self.configuration.write_text(f'[[share]]\nname = "share"\npath = "{self.directory}"\n{settings}')
 
     def mode(self, name):
         return f"{(self.directory / name).stat().st_mode & 0o7777:04o}"

@@ -29,7 +29,7 @@ using text_result = std::expected<std::string, std::string>;
 }
 
 // Returns the content; empty if the file does not exist. The rules are checked on the open file,
-// so that nobody can replace it between the check and the use.
+// so that it cannot be replaced before it is read.
 [[nodiscard]] text_result content_of(const std::string& path) {
     const descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (not file.is_open()) {

@@ -209,6 +209,13 @@ class Show(Case):
         self.write("again.toml", self.sluice("config", "show", "sluice.toml").stdout)
         self.sluice("config", "check", "again.toml")
 
+    def test_the_recycle_bin_is_shown_and_read_again(self):
+        self.write("sluice.toml", 'guest = true\n[[share]]\npath = "{dir}"\nrecycle = { days = 30, exclude = ["*.tmp"] }\n')
+        shown = self.sluice("config", "show", "sluice.toml").stdout
+        self.assertRegex(shown, r"recycle = \{ days = 30, exclude = \[ ?'\*\.tmp' ?\] \}|recycle = \{ ?days = 30, ?exclude = .*tmp")
+        self.write("again.toml", shown)
+        self.sluice("config", "check", "again.toml")
+
 
 class Check(Case):
     def test_the_default_file_is_in_the_configuration_directory(self):
@@ -222,6 +229,7 @@ class Check(Case):
         self.add_user("bob")
         for text in ('name = "a b"\n[[share]]\npath = "{dir}"\n', '[[share]]\npath = "{dir}/none"\n', "[[share]]\n",
                      'user = ["eve"]\n[[share]]\npath = "{dir}"\n', '[[share]]\npath = "{dir}"\nuser = ["@no-such-group"]\n',
+                     '[[share]]\npath = "{dir}"\nrecycle = { days = 99999 }\n', '[[share]]\npath = "{dir}"\nrecycle = { keep = 1 }\n',
                      'version = 2\n', '[[share]]\npath = "{dir}"\nhide = ["*"]\n',
                      '[[share]]\npath = "{dir}"\njournal = true\n'):
             with self.subTest(text=text):
@@ -260,6 +268,8 @@ class Import(Case):
         self.assertIn('size-limit = "500000M"', text)
         self.assertNotIn("[homes]", report)
         self.assertIn(f'homes = "{self.directory}/homes"', text)
+        self.assertIn('recycle = { directory = ".bin", versions = false }', text)
+        self.assertIn("[Backup Drive] vfs objects = recycle: the meaning of its setting differs", report)
         self.assertIn("[global] log file: no equivalent", report)
         self.assert_is_served("Media", "Backup Drive")
 
@@ -415,12 +425,12 @@ class Reload(Case):
             members = ", ".join(f'"user{n}"' for n in range(200))
             self.write("sluice.toml", f'version = 1\n{general}guest-write = true\ndenied-host = ["192.0.2.0/24"]\n'
                                       f'[groups]\nstaff = ["bob"]\nmany = [{members}]\n' + share +
-                       'file-mode = "0600"\nhide = ["*.tmp"]\nwrite-user = ["@staff"]\nguest = "off"\nallowed-host = ["127.0.0.1"]\n')
+                       'recycle = { days = 30 }\nfile-mode = "0600"\nhide = ["*.tmp"]\nwrite-user = ["@staff"]\nguest = "off"\nallowed-host = ["127.0.0.1"]\n')
             self.await_reload(process, 1)
             log = self.log()
             for setting in ("version", "guest-write", "denied-host", "groups"):
                 self.assertIn(f'msg="setting changed" setting="{setting}" before="not set"', log)
-            for setting in ("file-mode", "hide", "write-user", "guest", "allowed-host"):
+            for setting in ("file-mode", "hide", "recycle", "write-user", "guest", "allowed-host"):
                 self.assertRegex(log, f'msg="share changed" share="a" settings=.*{setting}: not set -> ')
             self.assertIn('changes="1 share changed, 4 settings changed"', log)
             self.assertLess(max(len(line) for line in log.splitlines() if '"groups"' in line), 1000)

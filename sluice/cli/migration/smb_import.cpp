@@ -16,6 +16,7 @@
 #include "sluice/cli/migration/smb_homes.hpp"
 #include "sluice/cli/migration/smb_hosts.hpp"
 #include "sluice/cli/migration/smb_note.hpp"
+#include "sluice/cli/migration/smb_recycle.hpp"
 #include "sluice/cli/migration/smb_rows.hpp"
 #include "sluice/cli/migration/smb_values.hpp"
 
@@ -118,6 +119,26 @@ void apply_defaults(smb_draft& to) {
         to.set("hide-dot-files", true);
 }
 
+void apply_recycle(smb_draft& to, const smb_parameter& module) {
+    const auto value = [&](std::string_view name) -> std::string_view {
+        const smb_parameter* const given = to.effective(name);
+        return given == nullptr ? std::string_view() : std::string_view(given->value);
+    };
+    const smb_row& row = *row_of(module_rows(), "recycle");
+    if (to.setting_of(row) == nullptr) return to.note(smb_note_kind::none, module, std::string(row.advice));
+    const smb_recycle done = converted_smb_recycle({.repository = value("recycle:repository"),
+                                                    .keeptree = value("recycle:keeptree"),
+                                                    .versions = value("recycle:versions"),
+                                                    .exclude = value("recycle:exclude"),
+                                                    .exclude_dir = value("recycle:exclude_dir")});
+    to.set(row.setting, done.value);
+    for (const smb_recycle::remark& each : done.remarks) {
+        const smb_parameter* const given = to.effective(each.parameter);
+        to.note(each.differs ? smb_note_kind::differs : smb_note_kind::none,
+                given != nullptr ? *given : module, each.text);
+    }
+}
+
 void apply_modules(smb_draft& to) {
     const smb_parameter* const modules = to.effective("vfsobjects");
     if (modules == nullptr) return;
@@ -128,6 +149,8 @@ void apply_modules(smb_draft& to) {
         const smb_row* const row = row_of(module_rows(), name);
         if (row == nullptr)
             to.lose(module, "the module is unknown, and may restrict access; remove it");
+        else if (name == "recycle")
+            apply_recycle(to, module);
         else
             apply(to, *row, module);
         if (name != "shadow_copy2" or to.known.find("previous-versions") == nullptr) continue;

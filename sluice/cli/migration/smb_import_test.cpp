@@ -267,9 +267,9 @@ TEST(smb_import, modes_modules_and_lists_have_the_form_of_their_settings) {
         "[a]\npath = /a\ncreate mask = 664\ndirectory mask = 02775\nforce group = +staff\nwrite list = bob\n"
         "vfs objects = recycle full_audit\nmax disk size = 500\nhide files = /a b/.x/\n",
         many_settings());
-    for (const char* const line :
-         {"file-mode = \"0664\"", "folder-mode = \"2775\"", "group = \"staff\"", "write-user = [\"bob\"]",
-          "recycle = true", "audit-log = \"yes\"", "size-limit = \"500M\"", R"(hide = ["a b", ".x"])"})
+    for (const char* const line : {"file-mode = \"0664\"", "folder-mode = \"2775\"", "group = \"staff\"",
+                                   "write-user = [\"bob\"]", "recycle = { versions = false }",
+                                   "audit-log = \"yes\"", "size-limit = \"500M\"", R"(hide = ["a b", ".x"])"})
         EXPECT_THAT(all.toml, HasSubstr(line));
 }
 

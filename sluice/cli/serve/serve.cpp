@@ -35,6 +35,7 @@
 #include "sluice/cli/serve/listening.hpp"
 #include "sluice/cli/serve/log_writer.hpp"
 #include "sluice/cli/serve/loop_threads.hpp"
+#include "sluice/cli/serve/opened_users.hpp"
 #include "sluice/cli/serve/proc_thread_usage.hpp"
 #include "sluice/cli/serve/process_resources.hpp"
 #include "sluice/cli/serve/reload_requests.hpp"
@@ -72,47 +73,6 @@ namespace {
 using smb::server::smb_server;
 using smb::server::user_database;
 
-[[nodiscard]] std::string account_name() {
-    const passwd* const account = getpwuid(geteuid());
-    return account != nullptr ? account->pw_name : "sluice";
-}
-
-// Admits the users of --user, with the passwords given there; without it, all in the users file.
-[[nodiscard]] std::expected<std::vector<std::string>, std::string> admit(user_database& users,
-                                                                         const serve_options& options) {
-    std::vector<std::string> names;
-    std::vector<user_database::admission> admitted;
-    for (const std::string& wanted : options.users) {
-        const std::size_t percent = wanted.find('%');
-        names.push_back(wanted.substr(0, percent));
-        admitted.push_back({.name = names.back(), .password = {}});
-        if (percent != std::string::npos) admitted.back().password = wanted.substr(percent + 1);
-        if (admitted.back().password and not smb::auth::nt_hash::of_password(*admitted.back().password))
-            return std::unexpected(fmt::format("the password of user '{}' is not UTF-8", names.back()));
-        if (admitted.back().password) continue;
-        if (not users.contains(names.back()))
-            return std::unexpected(unknown_user(names.back(), options.users_file));
-    }
-    if (const auto done = users.admit(admitted); not done) return std::unexpected(done.error().message());
-    return names;
-}
-
-// Users that are not admitted any more lose access at once.
-void end_sessions_of_removed_users(smb_server& server, smb::server::event_log& log) {
-    if (const std::size_t removed = server.end_sessions_of_removed_users(); removed != 0)
-        log.write(smb::server::event_severity::info, "ended sessions of removed users",
-                  {{"sessions", std::to_string(removed)}});
-}
-
-// Carries out SIGHUP for the users file, at once. On error, the current users stay.
-void reload_users(smb_server& server, user_database& users, smb::server::event_log& log) {
-    using smb::server::event_severity;
-    if (const auto fresh = users.reload(); not fresh)
-        log.write(event_severity::error, "cannot reload users; keeping the current users",
-                  {{"path", users.path()}, {"why", fresh.error().message()}});
-    end_sessions_of_removed_users(server, log);
-}
-
 // The rules that belong to no share.
 void publish_rules(smb_server& server, const serve_options& options) {
     server.context().administrators.publish(users_of(options.administrators, options.groups));
@@ -144,7 +104,7 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     using smb::server::event_severity;
     bool keeps_users = false;
     if (options)
-        if (const auto admitted = admit(users, *options); not admitted) {
+        if (const auto admitted = admit_users(users, *options); not admitted) {
             keeps_users = true;
             log.write(event_severity::error, "cannot apply --user; keeping the current users",
                       {{"why", admitted.error()}});
@@ -213,34 +173,6 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
                 return reload_shares(server, users, options, answered, opener, *running, log, manager);
             },
         .ended = [&] { manager.reloaded(); }};
-}
-
-// The names and passwords from the command line, from the file, or of a newly generated user.
-struct users_result {
-    std::unique_ptr<user_database> database;
-    std::vector<std::string> names;
-    std::string fresh_password;
-    bool are_for_now = false;
-};
-[[nodiscard]] users_result open_users(const serve_options& options) {
-    const std::string path = options.users_file.empty() ? user_database::default_path() : options.users_file;
-    auto opened = user_database::open(path, exclude_editors);
-    if (not opened) fail(opened.error().message());
-    users_result users{
-        .database = *std::move(opened), .names = {}, .fresh_password = {}, .are_for_now = false};
-    auto admitted = admit(*users.database, options);
-    if (not admitted) fail(admitted.error());
-    users.names = *std::move(admitted);
-    users.are_for_now =
-        std::ranges::any_of(options.users, [](const std::string& one) { return one.contains('%'); });
-    if (users.names.empty()) users.names = users.database->names();
-    if (users.names.empty()) {
-        users.names.push_back(account_name());
-        users.fresh_password = make_password();
-        const auto made = users.database->set(users.names.front(), users.fresh_password);
-        if (not made) fail(made.error().message());
-    }
-    return users;
 }
 
 // Returns null if no other server serves these directories.
@@ -509,8 +441,7 @@ void serve(const serve_options& given, const std::string& file) {
     users_result users = open_users(options);
     host_groups groups(*users.database);
     options = prepare_shares(std::move(options), *users.database, groups);
-    // Before the files that describe them become inaccessible: control groups, system accounts, and
-    // the state directory.
+    // Before the files that describe them become inaccessible.
     const smb::server::process_resources resources = claim_process_resources();
     std::string runs_as = runs_as_text(options);
     const auto identity = discovery_identity(options);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <string_view>
@@ -17,6 +18,8 @@
 #include "sluice/cli/serve/table_reader.hpp"
 #include "sluice/cli/status/web/web_address.hpp"
 #include "sluice/cli/user_names.hpp"
+#include "sluice/vfs/host/stream/stream_store_names.hpp"
+#include "sluice/vfs/path.hpp"
 
 namespace sluice::cli {
 
@@ -47,8 +50,8 @@ void check_referral(table_reader& reader, const toml::table& table, const share_
          {"size-limit",     "read-only", "hide-unreadable", "read-only-user",    "write-user",
           "auditor",        "offload",   "short-names",     "previous-versions", "owner",
           "group",          "file-mode", "folder-mode",     "inherit-owner",     "hide",
-          "hide-dot-files", "reject",    "overlay",         "journal",           "code-page",
-          "time-zone"})
+          "hide-dot-files", "reject",    "recycle",         "overlay",           "journal",
+          "code-page",      "time-zone"})
         if (const toml::node* const of_files = table.get(key))
             reader.refuse(*of_files,
                           fmt::format("'{}' does not apply to a share with a referral; remove it", key));
@@ -174,13 +177,59 @@ void read_patterns(table_reader& reader, std::string_view key, const std::vector
         reader.refuse(*node, fmt::format("invalid value for {}: {}", key, parsed.error()));
 }
 
-void read_file_rules(table_reader& reader, named_accounts& accounts, share_file_rules& rules) {
+[[nodiscard]] std::string validate_bin_name(const std::string& name) {
+    if (not vfs::check_name(name)) return "use one name without slashes, as in \".recycle\"";
+    return vfs::is_stream_store(name) ? "it is the name of the store for streams; use another one" : "";
+}
+
+[[nodiscard]] vfs::recycle_rules read_recycle_table(table_reader& reader) {
+    vfs::recycle_rules rules;
+    std::string directory;
+    reader.take("directory", directory, validate_bin_name);
+    if (not directory.empty()) rules.directory = std::move(directory);
+    unsigned days = 0;
+    reader.take_number("days", days, recycle_days_max);
+    rules.age_max = std::chrono::days(days);
+    std::string size;
+    reader.take("size", size, validate_size_limit);
+    if (not size.empty()) rules.bytes_max = parse_size(size).value_or(0);
+    read_patterns(reader, "exclude", {}, rules.excluded);
+    if (reader.find("versions") != nullptr) {
+        rules.keeps_versions = false;
+        reader.take("versions", rules.keeps_versions);
+    }
+    reader.refuse_unknown([](std::string_view) { return false; }, "");
+    return rules;
+}
+
+// A switch, or a table with the details.
+void read_recycle(table_reader& reader, std::vector<setting_problem>& problems,
+                  std::optional<vfs::recycle_rules>& into) {
+    const toml::node* const node = reader.find("recycle");
+    if (node == nullptr) return;
+    if (const auto is_on = node->value_exact<bool>()) {
+        if (*is_on) into.emplace();
+        return;
+    }
+    const toml::table* const table = node->as_table();
+    if (table == nullptr)
+        return reader.refuse(*node,
+                             "invalid value for recycle: use true, false, or a table, as in { days = 30 }");
+    table_record of_details;
+    table_reader details(*table, "[[share]]: recycle: ", of_details, problems);
+    into = read_recycle_table(details);
+    if (reader.problem.empty()) reader.problem = std::move(details.problem);
+}
+
+void read_file_rules(table_reader& reader, std::vector<setting_problem>& problems, named_accounts& accounts,
+                     share_file_rules& rules) {
     read_ownership(reader, accounts, rules.created);
     bool hides_dot_files = false;
     reader.take("hide-dot-files", hides_dot_files);
     const std::vector<std::string> dot_files(hides_dot_files ? 1 : 0, ".*");
     read_patterns(reader, "hide", dot_files, rules.hidden_names);
     read_patterns(reader, "reject", {}, rules.rejected_names);
+    read_recycle(reader, problems, rules.recycle);
 }
 
 [[nodiscard]] std::string read_share(const toml::table& table, named_accounts& accounts, share_options& share,
@@ -205,7 +254,7 @@ void read_file_rules(table_reader& reader, named_accounts& accounts, share_file_
     reader.take_switch("short-names", share.short_names);
     reader.take("previous-versions", share.previous_versions, validate_previous_versions_of_share);
     reader.take_switch("continuous-availability", share.continuous_availability);
-    read_file_rules(reader, accounts, share.files);
+    read_file_rules(reader, problems, accounts, share.files);
     reader.take("overlay", share.image.overlay);
     reader.take("journal", share.image.journal);
     reader.take("code-page", share.image.code_page);

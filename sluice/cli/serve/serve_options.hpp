@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "sluice/smb/server/session/user_list.hpp"
 #include "sluice/vfs/host/creation_rules.hpp"
 #include "sluice/vfs/host/name/name_patterns.hpp"
+#include "sluice/vfs/host/recycle_rules.hpp"
 
 namespace sluice::cli {
 
@@ -23,6 +25,7 @@ struct share_file_rules {
     vfs::creation_rules created;        // the owner and mode of new files
     vfs::name_patterns hidden_names;    // with the attribute `hidden`
     vfs::name_patterns rejected_names;  // that do not exist for clients
+    std::optional<vfs::recycle_rules> recycle;
 
     [[nodiscard]] bool operator==(const share_file_rules&) const = default;
 };

@@ -53,6 +53,9 @@ inline constexpr std::size_t host_rules_max = 1024;
 /// For the setting size-limit: the form of parse_size(), and enough for a file.
 [[nodiscard]] std::string validate_size_limit(const std::string& text);
 
+/// For the setting recycle: a century.
+inline constexpr unsigned recycle_days_max = 36'500;
+
 /// The largest number of targets of a share that refers to other servers.
 inline constexpr std::size_t referral_targets_max = 16;
 

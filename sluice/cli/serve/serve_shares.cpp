@@ -84,8 +84,8 @@ std::string problem_of_image(const share_options& share) {
     if (share.offloads) return share.path + ": 'offload' does not apply to disk images";
     if (share.files != share_file_rules{})
         return share.path +
-               ": 'owner', 'group', 'file-mode', 'folder-mode', 'inherit-owner', 'hide', 'hide-dot-files' "
-               "and 'reject' do not apply to disk images; remove them";
+               ": 'owner', 'group', 'file-mode', 'folder-mode', 'inherit-owner', 'hide', "
+               "'hide-dot-files', 'reject' and 'recycle' do not apply to disk images; remove them";
     if (share.short_names == "off")
         return share.path + ": disk images always have short names; remove 'short-names'";
     if (not share.previous_versions.empty() and share.previous_versions != no_previous_versions)
@@ -262,6 +262,7 @@ share_opener::volume_result share_opener::open_directory(const served& wanted) {
                                           .created = wanted.files.created,
                                           .hidden_names = wanted.files.hidden_names,
                                           .rejected_names = wanted.files.rejected_names,
+                                          .recycle = wanted.files.recycle,
                                           .streams_root = wanted.streams_root,
                                           .domains = &from_.domains.table(),
                                           .offload_always = wanted.offloads});

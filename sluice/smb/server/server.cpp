@@ -8,11 +8,13 @@
 #include "sluice/io/task/sync_wait.hpp"
 #include "sluice/smb/server/command/binding.hpp"
 #include "sluice/smb/server/command/command.hpp"
+#include "sluice/smb/server/core/date_steps.hpp"
 #include "sluice/smb/server/operation/administration.hpp"
 #include "sluice/smb/server/operation/directory_caching.hpp"
 #include "sluice/smb/server/operation/lease_breaks.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
 #include "sluice/smb/server/operation/persistent_opens.hpp"
+#include "sluice/smb/server/operation/recycle_report.hpp"
 #include "sluice/smb/server/operation/restoring.hpp"
 #include "sluice/smb/server/operation/session_life.hpp"
 
@@ -77,6 +79,10 @@ void smb_server::add_shares(std::vector<std::shared_ptr<share>> kept,
     }
     all.push_back(std::make_shared<share>());
     context_.shares.publish(std::move(all));
+    // The volumes may have found problems when they were opened.
+    const share_list::snapshot now = context_.shares.current();
+    for (const std::shared_ptr<share>& each : *now)
+        if (each->has_volume()) report_recycle_problem(context_, each->volume());
 }
 
 // A volume gets its loops once: others may be using them already.
@@ -95,6 +101,7 @@ std::shared_ptr<volume_feed> smb_server::run_feed(const std::shared_ptr<vfs::vol
     const auto running = std::make_shared<volume_feed>();
     running->volume = of;
     context_.background.spawn(run_changes(running));
+    if (of->needs_tidying()) context_.background.spawn(run_tidying(running));
     return {running.get(), [running](volume_feed* ending) noexcept { ending->scope.cancel(); }};
 }
 
@@ -110,6 +117,37 @@ std::shared_ptr<share> smb_server::make_share(std::unique_ptr<share> made) noexc
 io::task<void> smb_server::run_changes(std::shared_ptr<volume_feed> of) noexcept {
     io::task<void> running = io::in_scope(of->scope, deliver_changes(*of->volume));
     co_await std::move(running);
+}
+
+io::task<void> smb_server::run_tidying(std::shared_ptr<volume_feed> of) noexcept {
+    io::task<void> running = io::in_scope(of->scope, tidy(*of->volume));
+    co_await std::move(running);
+}
+
+// On a worker of the volume's domain, with a pause after each part, in which clients have the file
+// system for themselves. When a computer starts, its date may be wrong, so the first pass does not
+// use it.
+io::task<void> smb_server::tidy(vfs::volume& of) noexcept {
+    ENSURE(context_.loop().is_owner() and of.needs_tidying(),
+           "a volume with a bin is tidied by the first loop");
+    std::optional<clock_source::utc_time> now;
+    const auto part = [&]() -> result<bool> { return of.tidy(now); };
+    date_steps steps(context_.clock());
+    for (;;) {
+        const result<bool> done = co_await within_work(of.domain().offload(context_.loop(), nullptr, part));
+        const bool has_more = done and * done;
+        if (not has_more) report_recycle_problem(context_, of);
+        const deadline until(has_more ? limits::tidying_part_pause : limits::tidying_pause);
+        io::task<bool> waiting = pass(context_.loop(), until);
+        const bool has_slept = co_await within_work(std::move(waiting));
+        if (not has_slept) co_return;
+        if (has_more) continue;
+        now = context_.clock().utc_now();
+        if (not steps.have_advanced()) continue;
+        now.reset();
+        context_.log().write(event_severity::warning,
+                             "the date has advanced by a step; recycled files are not removed now", {});
+    }
 }
 
 io::task<void> smb_server::deliver_changes(vfs::volume& of) noexcept {

@@ -116,6 +116,8 @@ private:
                                            std::span<io::io_multiplexer* const> loops);
     [[nodiscard]] std::shared_ptr<volume_feed> run_feed(const std::shared_ptr<vfs::volume>& of);
     [[nodiscard]] io::task<void> run_changes(std::shared_ptr<volume_feed> of) noexcept;
+    [[nodiscard]] io::task<void> run_tidying(std::shared_ptr<volume_feed> of) noexcept;
+    [[nodiscard]] io::task<void> tidy(vfs::volume& of) noexcept;
     using listeners = std::vector<std::unique_ptr<io::listening_socket_handle>>;
     void accept_on_all(listeners bound) noexcept;
     [[nodiscard]] io::task<void> accept_on(io::listening_socket_handle& listener) noexcept;

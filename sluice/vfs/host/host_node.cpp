@@ -17,7 +17,9 @@
 #include "sluice/vfs/host/host_listing.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_place.hpp"
+#include "sluice/vfs/host/lost_name.hpp"
 #include "sluice/vfs/host/new_object.hpp"
+#include "sluice/vfs/host/recycle_bin.hpp"
 #include "sluice/vfs/host/stream/host_stream.hpp"
 #include "sluice/vfs/host/stream/stream_store.hpp"
 #include "sluice/vfs/path.hpp"
@@ -162,6 +164,7 @@ result<void> host_node::change(const metadata_change& wanted) noexcept {
 
 result<void> host_node::may_move() const noexcept {
     if (is_root_) return failure({EBUSY, "change the root's name"});
+    if (tree_.is_recycle_bin(key(), held())) return failure({EACCES, "change the name of the recycle bin"});
     return tree_.may_change();
 }
 
@@ -177,8 +180,11 @@ bool host_node::may_have_large_streams() const noexcept {
 // Large streams in the store of a directory that once was a share of its own would not be found
 // elsewhere: finding them moves them to the store of this share. Without them, the file still
 // moves.
-void host_node::bring_streams() noexcept {
-    if (may_have_large_streams()) (void)stream_store(tree_).find(held());
+result<void> host_node::bring_streams() noexcept {
+    if (not may_have_large_streams()) return {};
+    const auto found = stream_store(tree_).find(held());
+    if (not found and found.error() != std::errc::no_such_file_or_directory) return failure(found.error());
+    return {};
 }
 
 result<void> host_node::rename(std::string_view path, when_taken taken) noexcept {
@@ -187,7 +193,7 @@ result<void> host_node::rename(std::string_view path, when_taken taken) noexcept
 
 result<void> host_node::rename_within(std::string_view path, when_taken taken) noexcept {
     if (const auto may = may_move(); not may) return may;
-    bring_streams();
+    (void)bring_streams();
     for (unsigned attempt = 0;; ++attempt) {
         const auto there = tree_.place(path);
         if (not there) return failure(there.error());
@@ -225,12 +231,21 @@ result<void> host_node::rename_over(const host_place& there, when_taken taken) {
     return io::relink(held(), tree_.root(), there.path, io::replace::no);
 }
 
-// Renames a file to a name that is taken. The large streams of the one that had it are lost.
+// Renames a file to a name that is taken. The one that had it goes to the recycle bin, if there is
+// one; otherwise its large streams are lost.
 result<void> host_node::replace_by(const io::handle& renamed, const std::string& taken) noexcept {
     const auto replaced = tree_.open_exactly(taken, follow_links::no);
     std::optional<outlived_streams> streams;
     if (replaced) streams.emplace(tree_, *replaced);
+    std::optional<recycle_bin::kept_name> recycled;
+    if (replaced and tree_.options.recycle) {
+        auto kept = recycle_bin(tree_).keep(*replaced, taken);
+        const bool has_moved = not kept and kept.error() == std::errc::resource_unavailable_try_again;
+        if (not kept) return failure(has_moved ? error(ENOENT, "rename") : kept.error());
+        recycled = *std::move(kept);
+    }
     const auto done = io::relink(renamed, tree_.root(), taken, io::replace::yes);
+    if (not done and recycled) recycle_bin(tree_).forget(*replaced, *recycled);
     if (done and streams) streams->retire_if_unused();
     return done;
 }
@@ -287,6 +302,30 @@ result<name_identity> host_node::identity_of(std::string_view name) noexcept {
         io::status_at(*directory, host_name(name, storage), io::follow::no, identifying_fields);
     if (not found) return failure(found.error());
     return identity_in(*found);
+}
+
+result<void> host_node::recycle() noexcept {
+    if (not tree_.options.recycle or kind() != node_kind::file) return remove();
+    if (const auto may = may_move(); not may) return may;
+    if (const auto brought = bring_streams(); not brought)
+        tree_.bin_state.problem.set(known_path() + ": streams: " + brought.error().reason());
+    const recycle_bin bin(tree_);
+    for (unsigned attempt = 1;; ++attempt) {
+        // Another open of the file has moved it: its name is gone, and the file in the bin stays.
+        const auto where = tree_.present_path(held());
+        if (bin.has_taken(tree_, held(), known_path(), where))
+            return failure({ENOENT, "recycle", held().descriptor()});
+        // The kernel does not report all names: not those that seem to be deleted, or are too long.
+        const auto taken = bin.take(held(), where.value_or(known_path()));
+        if (taken) return *taken ? result<void>() : remove();
+        const bool has_moved = taken.error() == std::errc::resource_unavailable_try_again;
+        if (not has_moved or attempt == limits::lookup_attempts_max)
+            return tree_.as_crossing(result<void>(failure(taken.error())));
+    }
+}
+
+bool host_node::has_lost_name() noexcept {
+    return not is_root_ and vfs::has_lost_name(tree_, held(), known_path());
 }
 
 result<void> host_node::remove() noexcept {

@@ -82,6 +82,8 @@ public:
     [[nodiscard]] result<short_name> alternate_name() noexcept override;
     [[nodiscard]] result<void> set_alternate_name(const short_name& name) noexcept override;
     [[nodiscard]] result<name_place> place() noexcept override;
+    [[nodiscard]] result<void> recycle() noexcept override;
+    [[nodiscard]] bool has_lost_name() noexcept override;
     [[nodiscard]] result<void> remove() noexcept override;
     [[nodiscard]] result<std::string> read_link() noexcept override;
     [[nodiscard]] result<void> become_link(std::string_view target) noexcept override;
@@ -119,7 +121,7 @@ private:
     [[nodiscard]] std::string present_path() const;
     [[nodiscard]] result<void> may_move() const noexcept;
     [[nodiscard]] bool may_have_large_streams() const noexcept;
-    void bring_streams() noexcept;
+    [[nodiscard]] result<void> bring_streams() noexcept;
     [[nodiscard]] result<void> rename_within(std::string_view path, when_taken taken) noexcept;
     [[nodiscard]] result<void> link_within(std::string_view path, when_taken taken) noexcept;
     [[nodiscard]] result<void> rename_over(const host_place& there, when_taken taken);

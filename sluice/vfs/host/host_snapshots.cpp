@@ -118,6 +118,7 @@ result<std::shared_ptr<host_snapshots>> host_snapshots::open(io::io_multiplexer&
     of_snapshot.domains = nullptr;  // all have the domain that was made
     of_snapshot.read_only = true;
     of_snapshot.watched = false;
+    of_snapshot.recycle.reset();
     of_snapshot.streams_root.clear();
     return std::shared_ptr<host_snapshots>(new host_snapshots(
         multiplexer, *std::move(directory), std::move(pattern), of_snapshot, *std::move(domain)));

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "sluice/vfs/host/host_name.hpp"
+#include "sluice/vfs/host/host_place.hpp"
 #include "sluice/vfs/host/name/directory_names.hpp"
 #include "sluice/vfs/host/stream/stream_store_names.hpp"
 #include "sluice/vfs/loop_bound_file.hpp"
@@ -163,10 +164,23 @@ result<host_place> host_tree::place_in(const io::handle& directory, std::string_
     return place_of(directory, path, host_name(shown_name, storage));
 }
 
+// The name of the bin in the root, and all names in the bin itself.
+bool host_tree::is_reserved_for_bin(const io::handle& directory, std::string_view name) const {
+    if (not options.recycle or options.read_only) return false;
+    const bool is_name = is_recycle_bin(name);
+    const bool has_bin = bin_state.inode.load(std::memory_order_relaxed) != 0;
+    if (not is_name and not has_bin) return false;
+    const auto status = io::status_of(directory, io::stat_fields::inode);
+    if (not status) return true;
+    return (is_name and is_root(*status)) or is_recycle_bin(key_of(*status), directory);
+}
+
 result<host_place> host_tree::place_of(const io::handle& directory, std::string_view path,
                                        std::string_view name) {
     if (is_stream_store(name)) return failure(error::with_path(EACCES, "use the name of the streams", name));
     if (is_excluded(name)) return failure(error::with_path(EACCES, "use a rejected name", name));
+    if (is_reserved_for_bin(directory, name))
+        return failure(error::with_path(EACCES, "use the name of the recycle bin", name));
     const auto found = find_name(directory, name);
     if (not found) return failure(found.error());
     if (*found and is_excluded(**found))  // by a short name

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "sluice/base/case_fold.hpp"
 #include "sluice/io/file/file_handle.hpp"
 #include "sluice/io/path/path_resolution.hpp"
 #include "sluice/vfs/buffered_write_hint.hpp"
@@ -10,6 +11,7 @@
 #include "sluice/vfs/host/known_regular_files.hpp"
 #include "sluice/vfs/host/name/short_name_tables.hpp"
 #include "sluice/vfs/host/private_attributes.hpp"
+#include "sluice/vfs/host/recycle_problem.hpp"
 #include "sluice/vfs/volume.hpp"
 
 // Internal to the host volume: its state that its nodes share. Paths here are the host's, relative
@@ -117,9 +119,25 @@ public:
     /// The same for an open file, whatever path has led to it. `status` has its type and
     /// permissions. Blocks: for the file system, but rarely.
     [[nodiscard]] bool is_excluded(const io::handle& open, const io::file_status& status) const;
+    /// Returns whether a name is that of the recycle bin, in any case and wherever it is.
+    [[nodiscard]] bool is_recycle_bin(std::string_view host_name) const {
+        return options.recycle and equal_ignoring_case(host_name, options.recycle->directory);
+    }
+    /// Returns whether files of the recycle bin are removed by their age, or the oldest ones first.
+    [[nodiscard]] bool has_ages_in_bin() const noexcept {
+        return options.recycle and (options.recycle->age_max.count() != 0 or options.recycle->bytes_max != 0);
+    }
+    /// Returns whether an open file is the recycle bin that the server uses. If another program has
+    /// removed the bin, another file may have its inode number.
+    [[nodiscard]] bool is_recycle_bin(const file_key& file, const io::handle& open) const {
+        return options.recycle and file.volume == root_device and file.file != 0 and
+               file.file == bin_state.inode.load(std::memory_order_relaxed) and
+               present_path(open) == options.recycle->directory;
+    }
     /// Adds the attributes that the name of a file implies.
     void add_implied_attributes(metadata& shown, std::string_view host_name) const {
-        if (options.hidden_names.match(host_name)) shown.dos = shown.dos | dos_attributes::hidden;
+        if (options.hidden_names.match(host_name) or is_recycle_bin(host_name))
+            shown.dos = shown.dos | dos_attributes::hidden;
     }
     /// Errors: EROFS if the volume is read-only.
     [[nodiscard]] result<void> may_change() const noexcept;
@@ -180,6 +198,8 @@ public:
     bool root_is_in_memory = false;
     bool reads_by_ring = false;  // the file system reads without a worker of the kernel
     buffered_write_hint writes;
+    bool has_modes = true;  // false: one owner and one mode for all files
+    mutable recycle_state bin_state;
 
 private:
     struct parent_directory {
@@ -194,6 +214,7 @@ private:
     }
     [[nodiscard]] bool is_link(std::string_view path) const noexcept;
     [[nodiscard]] result<parent_directory> open_parent(std::string_view path);
+    [[nodiscard]] bool is_reserved_for_bin(const io::handle& directory, std::string_view name) const;
     [[nodiscard]] result<host_place> place_of(const io::handle& directory, std::string_view path,
                                               std::string_view name);
     // Likewise, directories that may be on other mounts share no mutex with the others.

@@ -16,6 +16,8 @@
 #include "sluice/vfs/host/host_node.hpp"
 #include "sluice/vfs/host/host_quotas.hpp"
 #include "sluice/vfs/host/new_object.hpp"
+#include "sluice/vfs/host/recycle_bin.hpp"
+#include "sluice/vfs/host/recycle_sweep.hpp"
 #include "sluice/vfs/host/stream/stream_store.hpp"
 #include "sluice/vfs/host/stream/stream_store_rules.hpp"
 #include "sluice/vfs/path.hpp"
@@ -196,6 +198,7 @@ result<std::unique_ptr<host_volume>> host_volume::open(io::io_multiplexer& multi
             return failure(set.error());
     }
     opened->describe(*volume_status);
+    opened->prepare_bin(*volume_status);
     if (options.offers_quotas) opened->quotas_ = std::make_unique<host_quotas>(opened->tree_->root());
     opened->identity_.serial = status->device * 0x9e37'79b9'7f4a'7c15ULL ^ status->inode;
     opened->identity_.created = time_of(status->born.value_or(status->modified));
@@ -225,6 +228,16 @@ void host_volume::describe(const io::volume_status& status) {
     const auto where = tree_->root().current_path();
     std::string storage;
     if (where) identity_.label = shown_name(split_path(*where).name, storage);
+}
+
+// A bin that cannot be used makes deletions fail. It does not keep the server from its other
+// shares.
+void host_volume::prepare_bin(const io::volume_status& status) {
+    if (not tree_->options.recycle or tree_->options.read_only) return;
+    const bool is_fat = status.type_name == "fat" or status.type_name == "exfat";
+    tree_->has_modes = not is_fat;
+    tree_->bin_state.lacks_ages.store(is_fat, std::memory_order_relaxed);
+    recycle_bin(*tree_).prepare();
 }
 
 result<volume_space> host_volume::space() noexcept {
@@ -300,6 +313,36 @@ result<found_node> host_volume::create_in(node& directory, std::string_view name
     return tree_->as_crossing(wanted.kind == node_kind::file
                                   ? make_file(*tree_, *parent, *there, wanted)
                                   : make_directory(*tree_, *parent, *there, wanted));
+}
+
+bool host_volume::needs_tidying() const noexcept {
+    return tree_->has_ages_in_bin() and not tree_->options.read_only;
+}
+
+std::string host_volume::take_recycle_problem() noexcept {
+    return tree_->bin_state.problem.take();
+}
+
+bool host_volume::tidy(std::optional<std::chrono::system_clock::time_point> now) noexcept {
+    if (not needs_tidying()) return false;
+    if (tree_->bin_state.lacks_ages.load(std::memory_order_relaxed)) {
+        if (not tree_->bin_state.has_reported_that.exchange(true))
+            tree_->bin_state.problem.set(tree_->options.recycle->directory +
+                                         ": 'days' and 'size' have no effect, because the file system does "
+                                         "not store when a file is moved");
+        sweep_.reset();
+        return false;
+    }
+    if (sweep_ == nullptr) sweep_ = std::make_unique<recycle_sweep>(*tree_, now);
+    const auto begun = std::chrono::steady_clock::now();
+    const std::uint64_t seen = sweep_->entries();
+    while (sweep_->step()) {
+        const bool is_enough = sweep_->entries() - seen >= limits::swept_entries_per_part or
+                               std::chrono::steady_clock::now() - begun >= limits::sweep_part_max;
+        if (is_enough) return true;
+    }
+    sweep_.reset();
+    return false;
 }
 
 void host_volume::serve_on(std::span<io::io_multiplexer* const> loops) {

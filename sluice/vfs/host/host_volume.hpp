@@ -9,6 +9,7 @@ namespace sluice::vfs {
 
 class host_tree;
 class host_change_feed;
+class recycle_sweep;
 
 /// A directory of the host as a volume. All files that it opens, creates, renames or removes are
 /// below the directory. The kernel ensures this during the path walk (RESOLVE_BENEATH), even if
@@ -42,6 +43,9 @@ public:
     ~host_volume() override;
 
     [[nodiscard]] fs_domain* crossing_domain() noexcept override;
+    [[nodiscard]] bool tidy(std::optional<std::chrono::system_clock::time_point> now) noexcept override;
+    [[nodiscard]] bool needs_tidying() const noexcept override;
+    [[nodiscard]] std::string take_recycle_problem() noexcept override;
     [[nodiscard]] const volume_features& features() const noexcept override { return features_; }
     [[nodiscard]] const volume_identity& identity() const noexcept override { return identity_; }
     [[nodiscard]] result<volume_space> space() noexcept override;
@@ -77,10 +81,12 @@ public:
 private:
     explicit host_volume(std::unique_ptr<host_tree> tree) noexcept;
     void describe(const io::volume_status& status);
+    void prepare_bin(const io::volume_status& status);
 
     std::unique_ptr<host_tree> tree_;
     std::unique_ptr<host_change_feed> feed_;
     std::unique_ptr<volume_quotas> quotas_;  // null: not offered
+    std::unique_ptr<recycle_sweep> sweep_;   // null: none is in progress
     volume_features features_;
     volume_identity identity_;
     std::optional<error> stream_problem_;

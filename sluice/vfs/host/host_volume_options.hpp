@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "sluice/base/random.hpp"
 #include "sluice/vfs/host/creation_rules.hpp"
 #include "sluice/vfs/host/name/name_index.hpp"
 #include "sluice/vfs/host/name/name_patterns.hpp"
+#include "sluice/vfs/host/recycle_rules.hpp"
 
 namespace sluice::vfs {
 
@@ -32,6 +34,8 @@ struct host_volume_options {
     name_patterns hidden_names{};
     // Names that do not exist for clients, and cannot be created; with all that is beneath them.
     name_patterns rejected_names{};
+    // Files that clients delete are moved to a bin, which is not for a volume that is read-only.
+    std::optional<recycle_rules> recycle{};
     // Without it, there is no change feed, and a lookup in another case reads the directory, so
     // that the volume needs no inotify queue.
     bool watched = true;

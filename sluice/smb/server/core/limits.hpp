@@ -194,6 +194,12 @@ inline constexpr std::chrono::milliseconds peer_pause_max{64};
 /// checking the file: about three seconds for an open.
 inline constexpr unsigned peer_attempts_max = 50;
 
+/// The time between two passes over a recycle bin, and between the parts of a pass.
+inline constexpr std::chrono::milliseconds tidying_pause{600'000};
+inline constexpr std::chrono::milliseconds tidying_part_pause{10};
+/// A pass removes no files for their age if the date has advanced so much more than time has.
+inline constexpr std::chrono::milliseconds date_step_max{3'600'000};
+
 /// Longest path within a share, in UTF-16 units, and its longest component.
 inline constexpr std::size_t path_units_max = 32'760;
 inline constexpr std::size_t component_units_max = 255;

@@ -58,10 +58,11 @@ struct open_in_file {
     /// with others. Null: none.
     std::shared_ptr<server::lease> lease;
     bool deletes_on_close = false;
-    bool is_ending = false;                                   // the open has ended, and leaves
-                                                              // the file after its last write
-    std::uint32_t pending_writes = 0;                         // keep the open in the file:
-                                                              // see open_closer.hpp
+    bool is_creation_undone = false;   // its CREATE has failed after it has created the file
+    bool is_ending = false;            // the open has ended, and leaves
+                                       // the file after its last write
+    std::uint32_t pending_writes = 0;  // keep the open in the file:
+                                       // see open_closer.hpp
     one_shot_event<wire::nt_status>* writes_ended = nullptr;  // the CLOSE that waits for these
     quota_hold counted_locks;                                 // its locks, and those it waits for
     server::lock_sequences lock_requests;

@@ -10,6 +10,7 @@
 #include "sluice/smb/server/operation/create_operation.hpp"
 #include "sluice/smb/server/operation/directory_caching.hpp"
 #include "sluice/smb/server/operation/open_closer.hpp"
+#include "sluice/vfs/node_names.hpp"
 
 namespace sluice::smb::server {
 
@@ -18,13 +19,25 @@ using wire::create_disposition;
 using wire::create_options;
 using wire::nt_status;
 
+namespace {
+
+// One that another server has moved, to a recycle bin perhaps, has no links: the client has asked
+// for the name that it had.
+[[nodiscard]] std::expected<vfs::metadata, nt_status> status_by_name(vfs::node& node) noexcept {
+    auto status = asked_status(node);
+    if (status and status->links != 0 and vfs::has_lost_name(node)) status->links = 0;
+    return status;
+}
+
+}  // namespace
+
 io::task<create_operation::step> create_operation::complete(create_round& round) noexcept {
     ENSURE(fresh_->file == file_ and fresh_->phase() == open_phase::making,
            "an open is completed after it has joined");
     if (action_ != create_action::created) {
         is_status_current_ = r_.host().files.changed_files() == changed_files_;
         if (round.has_removals()) {
-            const auto status = co_await r_.call(*fresh_, [&] { return asked_status(*fresh_->node); });
+            const auto status = co_await r_.call(*fresh_, [&] { return status_by_name(*fresh_->node); });
             if (not status or status->links == 0) co_return step::again;
         }
     }
@@ -133,7 +146,7 @@ io::task<create_operation::step> create_operation::check_peer_servers(peer_serve
     }
     ENSURE(static_cast<bool>(claim_), "a file that no other server denies is claimed");
     // Another server may have removed it before we had our lock bytes; from now on none will.
-    const auto status = co_await r_.call(*fresh_, [&] { return asked_status(*fresh_->node); });
+    const auto status = co_await r_.call(*fresh_, [&] { return status_by_name(*fresh_->node); });
     if (status) found_.status = *status;
     co_return status and status->links == 0 ? step::again : step::done;
 }

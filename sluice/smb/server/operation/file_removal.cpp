@@ -13,6 +13,7 @@
 #include "sluice/smb/server/net/server_context.hpp"
 #include "sluice/smb/server/operation/create_round.hpp"
 #include "sluice/smb/server/operation/persistent_opens.hpp"
+#include "sluice/smb/server/operation/recycle_report.hpp"
 #include "sluice/vfs/node_names.hpp"
 
 namespace sluice::smb::server {
@@ -22,12 +23,16 @@ using removers = std::vector<std::shared_ptr<open>>;
 
 namespace {
 
+// Whether removed files go to the recycle bin of the volume, if it has one.
+enum class removed_to : std::uint8_t { bin, nowhere };
+
 // Removes every name whose removal an open has requested. Touches only the nodes.
-[[nodiscard]] nt_status remove_names(const removers& by, own_change& seen) noexcept {
+[[nodiscard]] nt_status remove_names(const removers& by, removed_to where, own_change& seen) noexcept {
     nt_status status = nt_status::success;
     for (const std::shared_ptr<open>& one : by) {
         seen.begin(*one->node);
-        const result<void> removed = vfs::remove(*one->node);
+        const result<void> removed =
+            where == removed_to::bin ? vfs::recycle(*one->node) : vfs::remove(*one->node);
         // Another may have removed the same name.
         const bool is_gone = not removed and removed.error() == std::errc::no_such_file_or_directory;
         if (not removed and not(is_gone and one != by.front())) status = status_of(removed.error());
@@ -38,10 +43,10 @@ namespace {
 }
 
 // The same on the loop: the domain judges how long it takes.
-[[nodiscard]] nt_status remove_names_inline(const removers& by, own_change& seen) noexcept {
+[[nodiscard]] nt_status remove_names_inline(const removers& by, removed_to where, own_change& seen) noexcept {
     if (by.empty()) return nt_status::success;
     const vfs::fs_domain::inline_call call(by.front()->node->domain());
-    return remove_names(by, seen);
+    return remove_names(by, where, seen);
 }
 
 enum class claim_outcome : std::uint8_t {
@@ -99,10 +104,15 @@ public:
         removers by = file_->take_removers(held);
         if (file_->protocol(held).phase() != delete_phase::removing) unused = std::exchange(by, {});
         forget_removers(held, unused);
+        // One client has deleted the file, or its CREATE has failed.
+        const bool is_undone =
+            std::ranges::all_of(by, [&](const auto& one) { return one->in_file(held).is_creation_undone; });
+        to_ = is_undone ? removed_to::nowhere : removed_to::bin;
         is_of_closes_ =
             std::ranges::all_of(by, [&](const auto& one) { return one->in_file(held).deletes_on_close; });
         return by;
     }
+    [[nodiscard]] removed_to destination() const noexcept { return to_; }
     /// The reply to the client that has caused the removal. FILE_DELETE_ON_CLOSE leaves a directory
     /// that has entries, without an error, [MS-FSA] 2.1.5.5. A disposition has found it empty
     /// before.
@@ -118,6 +128,8 @@ public:
         if (is_removed) {
             vfs::volume& volume = by.front()->through->volume();
             host_.names_of(volume, is_beyond_mount(volume, *by.front()->node)).count_removal();
+        } else if (not by.empty()) {
+            report_recycle_problem(host_, by.front()->through->volume());
         }
         const file_section held(*file_);
         ENSURE(not is_removed or file_->protocol(held).phase() == delete_phase::removing,
@@ -151,7 +163,8 @@ private:
     one_shot_event<nt_status> granted_;
     name_right right_;
     std::optional<exclusive_claim> alone_;  // under the mutex of the file
-    bool is_of_closes_ = false;             // all names go because of FILE_DELETE_ON_CLOSE
+    removed_to to_ = removed_to::bin;
+    bool is_of_closes_ = false;  // all names go because of FILE_DELETE_ON_CLOSE
 };
 
 // Removes the file on the loop, if its domain is inline and no rename or other server delays it.
@@ -161,7 +174,7 @@ private:
     if (not one.begin_at_once()) return std::nullopt;
     const removers by = one.take_names();
     own_change seen(host);
-    const nt_status status = remove_names_inline(by, seen);
+    const nt_status status = remove_names_inline(by, one.destination(), seen);
     one.end(by, status, seen);
     return one.reply_for(status);
 }
@@ -191,8 +204,8 @@ private:
     vfs::fs_domain& domain = by.front()->node->domain();
     const vfs::waits_for_calls waits = waits_of_change(*by.front()->node);
     own_change seen(host);
-    const nt_status status =
-        co_await within_work(domain.run(loop, [&] { return remove_names(by, seen); }, waits));
+    const nt_status status = co_await within_work(
+        domain.run(loop, [&] { return remove_names(by, one.destination(), seen); }, waits));
     one.end(by, status, seen);
     co_return one.reply_for(status);
 }
@@ -311,6 +324,7 @@ void leave_uncommitted(server_context& host, const std::shared_ptr<open>& leavin
             open_protocol& protocol = file->protocol(held);
             duty = has_created ? protocol.leave_created(place.entry) : protocol.leave(place.entry);
             ENSURE(not duty.of_this or file->opens(held).empty(), "a file goes with its last open");
+            place.is_creation_undone = has_created;
             if (has_created and duty.of_this) file->add_remover(held, leaving);
             file->wake_caching_waiters(held);
             place.claim.cancel();

@@ -20,6 +20,7 @@
 #include "sluice/smb/server/operation/past_files.hpp"
 #include "sluice/smb/server/operation/persistent_opens.hpp"
 #include "sluice/smb/server/operation/persistent_renames.hpp"
+#include "sluice/smb/server/operation/recycle_report.hpp"
 #include "sluice/smb/server/operation/rename_marks.hpp"
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_names.hpp"
@@ -400,7 +401,7 @@ private:
         if (moves) end_rename(r_.host(), *one_, status_ == nt_status::success);
         times.record(is_deferred ? one_.get() : nullptr);
         const bool has_replaced = replaces and status_ == nt_status::success;
-        if (has_replaced) round.names().count_removal();
+        has_replaced ? round.names().count_removal() : report_recycle_problem(r_.host(), volume);
         if (status_ == nt_status::success) round.names().record_change();
         marks.release(has_replaced);
         if (status_ == nt_status::success) seen.break_leases(*one_);

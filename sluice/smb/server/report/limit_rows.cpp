@@ -350,6 +350,15 @@ void add_other_servers(std::vector<limit_row>& to) {
     to.push_back({"peer_attempts_max", group, "checks until an open is rejected", limits::peer_attempts_max});
 }
 
+void add_recycle_bins(std::vector<limit_row>& to) {
+    constexpr std::string_view group = "Recycle bins";
+    to.push_back({"tidying_pause", group, "time between two passes", ms(limits::tidying_pause), "ms"});
+    to.push_back({"tidying_part_pause", group, "time between the parts of a pass, of 1000 names or 20 ms",
+                  ms(limits::tidying_part_pause), "ms"});
+    to.push_back({"date_step_max", group, "step of the date after which no file is too old",
+                  ms(limits::date_step_max), "ms"});
+}
+
 }  // namespace
 
 void limits_in_use::merge(const limits_in_use& other) noexcept {
@@ -372,6 +381,7 @@ std::vector<limit_row> limit_rows(const limits_in_use& now) {
     add_sessions(rows, now);
     add_pipes(rows, now);
     add_other_servers(rows);
+    add_recycle_bins(rows);
     return rows;
 }
 

@@ -13,6 +13,7 @@
 #include "sluice/vfs/host/host_attributes.hpp"
 #include "sluice/vfs/host/host_name.hpp"
 #include "sluice/vfs/host/host_place.hpp"
+#include "sluice/vfs/host/lost_name.hpp"
 #include "sluice/vfs/path.hpp"
 
 // Streams: how they are found, created, renamed and removed. host_stream_data.cpp has their data.
@@ -155,6 +156,10 @@ std::string host_stream::attribute() const {
 
 std::string host_stream::path() const {
     return shown_path(tree_.present_path(file_, domain().may_call_here()).value_or(path_));
+}
+
+bool host_stream::has_lost_name() noexcept {
+    return vfs::has_lost_name(tree_, file_, path_);
 }
 
 // As for a file, the rights are checked when the data is opened: later transfers may not have the

@@ -64,6 +64,7 @@ public:
     [[nodiscard]] io::task<result<void>> co_flush(io::call_cancellation* by) noexcept override;
     [[nodiscard]] node_data* data() noexcept override { return this; }
     [[nodiscard]] node_names* names() noexcept override { return this; }
+    [[nodiscard]] bool has_lost_name() noexcept override;
     [[nodiscard]] node_attached* attached() noexcept override { return this; }
     [[nodiscard]] node_children* children() noexcept override { return nullptr; }
 
