@@ -12,7 +12,8 @@ public:
     explicit descriptor(int number = -1) noexcept : number_(number) {}
     descriptor(descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
     descriptor& operator=(descriptor&& other) noexcept {
-        std::swap(number_, other.number_);
+        if (number_ >= 0) ::close(number_);
+        number_ = std::exchange(other.number_, -1);
         return *this;
     }
     ~descriptor() {

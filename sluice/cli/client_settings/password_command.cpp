@@ -22,6 +22,8 @@ namespace {
 
 using std::chrono::steady_clock;
 
+constexpr useconds_t poll_period_us = 1000;  // short, because programs usually end at once
+
 [[nodiscard]] std::string text_of(int code) {
     return std::generic_category().message(code);
 }
@@ -82,16 +84,21 @@ public:
     ~child() {
         if (id_ == 0) return;
         ::kill(id_, SIGKILL);
-        (void)wait_for_end();
+        while (::waitpid(id_, nullptr, 0) < 0 and errno == EINTR) {}
     }
 
     [[nodiscard]] int output() const noexcept { return output_.get(); }
-    // Returns the status of waitpid(2).
-    int wait_for_end() noexcept {
-        int status = 0;
-        while (::waitpid(id_, &status, 0) < 0 and errno == EINTR) {}
-        id_ = 0;
-        return status;
+    void close_output() noexcept { output_ = descriptor(); }
+    // Returns the status of waitpid(2), or std::nullopt if the program has not ended in time.
+    [[nodiscard]] std::optional<int> wait_until(steady_clock::time_point deadline) noexcept {
+        for (;; ::usleep(poll_period_us)) {
+            int status = 0;
+            if (::waitpid(id_, &status, WNOHANG) == id_) {
+                id_ = 0;
+                return status;
+            }
+            if (steady_clock::now() >= deadline) return std::nullopt;
+        }
     }
 
 private:
@@ -114,7 +121,7 @@ private:
         const ssize_t read = ::read(output, &next, 1);
         if (read < 0 and errno != EINTR) return "read: " + text_of(errno);
         has_ended = read == 0 or (read == 1 and next == '\n');
-        if (read == 1 and not has_ended and not into.append(next))
+        if (read == 1 and not has_ended and next != '\r' and not into.append(next))
             return fmt::format("its first line has more than {} bytes", secret_text::bytes_max);
     }
     return std::nullopt;
@@ -137,13 +144,16 @@ std::expected<secret_text, std::string> password_of_command(const std::vector<st
     };
     child program;
     if (const int code = program.start(command, owner); code != 0) return problem("start: " + text_of(code));
+    const auto deadline = steady_clock::now() + time_max;
     secret_text password;
-    if (const auto wrong = read_line(program.output(), steady_clock::now() + time_max, password))
-        return problem(*wrong);
-    const bool has_output = not password.view().empty();
-    if (has_output) return password;
-    if (const auto failure = failure_in(program.wait_for_end())) return problem(*failure);
-    return problem("it printed no password");
+    if (const auto wrong = read_line(program.output(), deadline, password)) return problem(*wrong);
+    // The output of a program that fails may be a message.
+    program.close_output();
+    const auto status = program.wait_until(deadline);
+    if (not status) return problem("it did not end in time");
+    if (const auto failure = failure_in(*status)) return problem(*failure);
+    if (password.view().empty()) return problem("it printed no password");
+    return password;
 }
 
 }  // namespace sluice::cli

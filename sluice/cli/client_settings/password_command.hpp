@@ -23,7 +23,7 @@ inline constexpr std::chrono::seconds password_command_time_max{120};
 /// is empty; SLUICE_HOST and SLUICE_USER in its environment name the server and the user.
 ///
 /// Errors: a text: a program that does not start, fails, prints nothing or a line of more than
-/// secret_text::bytes_max, or does not end its line in time. It is killed then.
+/// secret_text::bytes_max, or does not end in time. It is killed then.
 /// Allocates: yes. Blocks: until the program has ended, at most for `time_max`.
 /// Thread safety: not while another thread changes the environment.
 [[nodiscard]] std::expected<secret_text, std::string> password_of_command(

@@ -39,6 +39,21 @@ TEST(password_command, a_program_that_prints_nothing_is_an_error_with_its_status
     EXPECT_THAT(output_of("true"), HasSubstr("it printed no password"));
 }
 
+TEST(password_command, output_of_a_program_that_fails_is_not_a_password) {
+    EXPECT_THAT(output_of("echo the keyring is locked; exit 1"), HasSubstr("it exited with status 1"));
+}
+
+TEST(password_command, a_program_that_closes_its_output_and_goes_on_is_killed) {
+    const auto printed = password_of_command({"sh", "-c", "echo word; exec >&- sleep 1000"},
+                                             {.host = "nas", .user = "alice"}, 50ms);
+    ASSERT_FALSE(printed);
+    EXPECT_THAT(printed.error(), HasSubstr("it did not end in time"));
+}
+
+TEST(password_command, end_of_a_line_may_be_that_of_windows) {
+    EXPECT_EQ(output_of("printf 'word\\r\\n'"), "password word");
+}
+
 TEST(password_command, a_program_that_cannot_start_is_named) {
     const auto printed = password_of_command({"/nonexistent/program"}, {.host = "nas", .user = "alice"});
     ASSERT_FALSE(printed);

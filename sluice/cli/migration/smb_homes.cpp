@@ -8,6 +8,8 @@
 #include <string_view>
 #include <utility>
 
+#include "sluice/cli/migration/smb_rows.hpp"
+
 namespace sluice::cli {
 namespace {
 
@@ -17,8 +19,7 @@ constexpr std::array<std::string_view, 6> converted{"path",      "browseable", "
 constexpr std::array<std::string_view, 5> restricting{"invalidusers", "readlist", "vetofiles", "preexecclose",
                                                       "rootpreexecclose"};
 // The server has those of [global].
-constexpr std::array<std::string_view, 4> restricting_section{"hostsallow", "hostsdeny", "serversmbencrypt",
-                                                              "vfsobjects"};
+constexpr std::array<std::string_view, 3> restricting_section{"hostsallow", "hostsdeny", "serversmbencrypt"};
 
 // In [homes], these are the name of the user.
 [[nodiscard]] bool is_user(std::string_view value) noexcept {
@@ -65,6 +66,12 @@ std::expected<smb_homes, smb_homes_refusal> converted_smb_homes(const smb_draft&
         if (const auto* const given = homes.effective(name); restricts(given)) lost = given;
     for (const std::string_view name : restricting_section)
         if (const auto* const given = homes.section.find(name); restricts(given)) lost = given;
+    const smb_parameter* const modules = homes.effective("vfsobjects");
+    for (const std::string& name :
+         modules != nullptr ? smb_list(modules->value) : std::vector<std::string>()) {
+        const smb_row* const row = row_of(module_rows(), name);
+        if (row == nullptr or row->rule == smb_rule::restricting) lost = modules;
+    }
     if (lost != nullptr)
         return refuse(lost->place, " " + lost->shown,
                       "users could connect or write in spite of it; " + remedy);
@@ -75,6 +82,8 @@ std::expected<smb_homes, smb_homes_refusal> converted_smb_homes(const smb_draft&
     smb_homes result{.directory = *std::move(directory), .is_of_accounts = is_account(path)};
     for (const smb_parameter& each : homes.section.parameters)
         if (std::ranges::find(converted, each.name) == converted.end()) result.unsupported.push_back(&each);
+    if (modules != nullptr and homes.section.find("vfsobjects") == nullptr)
+        result.unsupported.push_back(modules);
     return result;
 }
 

@@ -440,6 +440,12 @@ TEST(smb_import, skips_homes_that_would_be_open_to_more) {
     EXPECT_EQ(import("[global]\nvalid users = eve\n[homes]\nread only = no\n").shares, 0U);
     EXPECT_EQ(import("[homes]\nread only = no\navailable = no\n").shares, 0U);
     EXPECT_EQ(import("[global]\ninvalid users = eve\n[homes]\nread only = no\n").shares, 0U);
+    EXPECT_EQ(import("[global]\nvfs objects = readonly\n[homes]\nread only = no\n").shares, 0U);
+    EXPECT_EQ(import("[global]\nvfs objects = own_module\n[homes]\nread only = no\n").shares, 0U);
+    const auto recycled = import("[global]\nvfs objects = recycle\n[homes]\nread only = no\npath = /h/%S\n");
+    EXPECT_EQ(recycled.shares, 1U);
+    ASSERT_EQ(recycled.notes.size(), 1U);
+    EXPECT_THAT(recycled.notes.front().text, HasSubstr("shares of users have the settings of the server"));
 }
 
 }  // namespace

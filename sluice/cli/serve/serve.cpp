@@ -124,9 +124,9 @@ void report_no_answer(const std::vector<share_options>& shares, std::string_view
     report_no_answer(reopened.kept, "it keeps its volume", log);
     report_no_answer(reopened.without_snapshots, "it has no previous versions until it answers", log);
     report_no_answer(reopened.left_out, "it is not served until it answers", log);
-    report_problems(server, *options, users, reopened, log);
     serve_options served = *options;
     remove_missing_homes(served, reopened.without_homes);
+    report_problems(server, served, users, reopened, log);
     const std::string changes = running.replace(served, keeps_users, log);
     log.write(event_severity::info, "configuration reloaded", {{"changes", changes}});
     manager.set_status(fmt::format("{}; changes of the last reload: {}",

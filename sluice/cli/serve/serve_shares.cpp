@@ -138,6 +138,11 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
         if (root != answered.end() and share.is_home and not one.root and not find_home(one, done)) continue;
         if (root != answered.end() and streams.unanswered.empty()) {
             auto opened = volume_of(one, answering);
+            // The directory of one user must not stop the others.
+            if (not opened and share.is_home) {
+                done.without_homes.push_back({.user = share.name, .why = opened.error()});
+                continue;
+            }
             if (not opened) {
                 done.shares = std::unexpected(fmt::format("share '{}': {}", share.name, opened.error()));
                 return done;

@@ -146,8 +146,8 @@ void run_bench(bench_smb_arguments given) {
     given.load.duration = std::chrono::milliseconds(static_cast<std::int64_t>(given.seconds * 1000));
     remote_share share(given.url, given.remote);
     given.load.directory = joined_path(share.url().path, "sluice-bench.tmp");
-    auto addresses = io::resolve(share.url().host, share.url().port);
-    if (not addresses) share.fail("", resolution_problem(share.url().host, addresses.error()));
+    auto addresses = io::resolve(share.address(), share.url().port);
+    if (not addresses) share.fail("", resolution_problem(share.address(), addresses.error()));
     smb::client::connection& first = share.tree().of().first();
     if (given.load.size_bytes > std::min(first.read_bytes_max(), first.write_bytes_max()))
         share.fail("", fmt::format("--size {} exceeds the server's limit of {} bytes per request",
@@ -174,9 +174,9 @@ void run_bench(bench_smb_arguments given) {
     if (not why.empty()) share.fail("", why);
     if (seen.done.operations == 0)
         share.fail("", "no operation was completed in --seconds; use a longer time");
-    const std::string protection = given.remote.encrypts      ? "encrypted"
-                                   : given.remote.is_unsigned ? "unsigned"
-                                                              : "signed";
+    const std::string protection = share.encrypts(given.remote) ? "encrypted"
+                                   : given.remote.is_unsigned   ? "unsigned"
+                                                                : "signed";
     given.json ? print_json(given, protection, seen) : print_text(given, protection, seen);
 }
 

@@ -75,10 +75,16 @@ class Settings(ClientCase):
         self.assertEqual(self.list_without_password("//alice@NAS/files").stdout, "film.mkv\n")
 
     def test_the_password_is_for_the_user_of_the_file_only(self):
-        self.write_settings('[host."127.0.0.1"]', 'user = "alice"', f'password-command = ["echo", "{PASSWORD}"]')
+        port = self.host.rpartition(":")[2]
+        known = ('[host."127.0.0.1"]', 'user = "alice"', f'password-command = ["echo", "{PASSWORD}"]')
+        self.write_settings(*known)
+        self.assertIn("standard input", self.list_without_password(self.url, status=1).stderr, "another port")
+        self.write_settings(*known, f"port = {port}")
         self.assertEqual(self.list_without_password(self.url).stdout, "")
         refused = self.list_without_password(self.url.replace("alice", "bob"), status=1)
         self.assertIn("standard input", refused.stderr, "it asks for the password of bob")
+        other = self.list_without_password(self.url.replace("alice", "OTHER;alice"), status=1)
+        self.assertIn("standard input", other.stderr, "another domain")
 
     def test_the_environment_and_an_option_win_over_the_file(self):
         self.write_settings('[host."127.0.0.1"]', 'user = "alice"', 'password-command = ["echo", "wrong"]')

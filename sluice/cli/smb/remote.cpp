@@ -166,8 +166,11 @@ void remote_share::apply_settings() {
     if (not known) cli::fail(known.error());
     settings_ = *std::move(known);
     if (url_.port == smb_port and settings_.port != 0) url_.port = settings_.port;
+    const bool is_known_port = url_.port == (settings_.port != 0 ? settings_.port : smb_port);
+    const bool is_known_domain = url_.domain.empty() or fold(url_.domain) == fold(settings_.domain);
     const bool is_known_user = url_.user.empty() or fold(url_.user) == fold(settings_.user);
-    if (not is_known_user) {  // neither the domain nor the password is of this user
+    // The password is for one user of one server; another program may listen at another port.
+    if (not is_known_user or not is_known_domain or not is_known_port) {
         settings_.password_file.clear();
         settings_.password_command.clear();
         return;
@@ -253,19 +256,17 @@ smb::auth::credentials remote_share::credentials(const remote_options& options) 
 }
 
 void remote_share::log_on(const remote_options& options) {
-    const std::string& host = settings_.address.empty() ? url_.host : settings_.address;
-    const auto addresses = io::resolve(host, url_.port);
-    if (not addresses) refuse(resolution_problem(host, addresses.error()));
+    const auto addresses = io::resolve(address(), url_.port);
+    if (not addresses) refuse(resolution_problem(address(), addresses.error()));
     const smb::auth::credentials who = credentials(options);
-    const connection_options how{.server_name = url_.host,
-                                 .dialect_max = dialect_of(options.dialect_max),
-                                 .signs = not options.is_unsigned,
-                                 .encryption = options.encrypts or settings_.encrypts
-                                                   ? encryption::required
-                                                   : encryption::as_server_requires,
-                                 .channels = options.channels,
-                                 .connect_timeout = std::chrono::seconds(options.timeout_seconds),
-                                 .compresses = options.compresses};
+    const connection_options how{
+        .server_name = url_.host,
+        .dialect_max = dialect_of(options.dialect_max),
+        .signs = not options.is_unsigned,
+        .encryption = encrypts(options) ? encryption::required : encryption::as_server_requires,
+        .channels = options.channels,
+        .connect_timeout = std::chrono::seconds(options.timeout_seconds),
+        .compresses = options.compresses};
     const dependencies deps{.loop = *loop_, .random = random_, .clock = clock_};
     auto dialled = run(dial(deps, *addresses, how));
     if (not dialled) refuse(connection_problem(dialled.error(), options.timeout_seconds));

@@ -53,6 +53,14 @@ public:
     ~remote_share();
 
     [[nodiscard]] const smb::client::smb_url& url() const noexcept { return url_; }
+    /// Returns the name or address that it has connected to: that of client.toml, or of the URL.
+    [[nodiscard]] const std::string& address() const noexcept {
+        return settings_.address.empty() ? url_.host : settings_.address;
+    }
+    /// Returns whether encryption is required.
+    [[nodiscard]] bool encrypts(const remote_options& options) const noexcept {
+        return options.encrypts or settings_.encrypts;
+    }
     [[nodiscard]] smb::client::tree& tree() const noexcept { return *tree_; }
     [[nodiscard]] smb::client::session& session() const noexcept { return *session_; }
     [[nodiscard]] io::io_multiplexer& loop() const noexcept { return *loop_; }

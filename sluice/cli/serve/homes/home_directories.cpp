@@ -81,10 +81,16 @@ std::expected<home_directories, std::string> home_directories::open(const serve_
     struct stat status{};
     if (::fstat(all->descriptor(), &status) != 0)
         return std::unexpected(about(options.homes, error::last("stat", all->descriptor())));
-    if ((status.st_mode & S_IWOTH) != 0)
+    // An account that can change names in it can give a user another directory. The bits of the
+    // group also cover the entries of an ACL.
+    if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         return std::unexpected(
             options.homes +
-            ": other accounts can create directories in it, also for other users; use chmod o-w");
+            ": other accounts can create directories in it, also for other users; use chmod go-w");
+    if (status.st_uid != 0 and status.st_uid != ::geteuid())
+        return std::unexpected(
+            fmt::format("{}: it belongs to the account {}, which can give users other directories; use chown",
+                        options.homes, status.st_uid));
     return home_directories(*std::move(all), options.homes, not options.read_only, std::move(account_of));
 }
 
@@ -103,6 +109,9 @@ std::expected<io::path_handle, std::string> home_directories::open_home(const st
                                ": a symbolic link; move the directory there, or mount it with "
                                "'mount --bind'");
     if (not opened) return std::unexpected(about(path, opened.error()));
+    const int readable = ::openat(opened->descriptor(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (readable < 0) return std::unexpected(about(path, error::last("open")));
+    (void)::close(readable);
     // Links within the share are followed, unlike those on the way to it.
     return io::path_handle(opened->release(), io::confinement::beneath_one_mount);
 }

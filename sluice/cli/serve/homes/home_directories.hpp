@@ -18,9 +18,10 @@ using account_lookup = std::function<std::optional<vfs::unix_account>(const std:
 /// The directory of the setting `homes`, open, and the directories of the users in it.
 ///
 /// No path leads through a symbolic link in it, so that an account that may create names there
-/// cannot make the server share another directory. Other accounts may not: open() refuses such a
-/// directory. Mounts within the directory of a user are not part of the share, because the user
-/// may have made them; the directory itself may be one.
+/// cannot make the server share another directory. Other accounts may not: open() refuses a
+/// directory that another account owns, or that a group can change. Mounts within the directory of
+/// a user are not part of the share, because the user may have made them; the directory itself may
+/// be one.
 /// Thread safety: a value; functions from one thread at a time. Allocates: texts.
 class home_directories {
 public:

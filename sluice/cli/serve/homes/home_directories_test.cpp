@@ -102,9 +102,17 @@ TEST_F(homes, are_not_served_from_a_directory_that_other_accounts_can_change) {
     fs::permissions(options_.homes, fs::perms(01777));
     const auto opened = home_directories::open(options_, {});
     ASSERT_FALSE(opened);
-    EXPECT_THAT(opened.error(), HasSubstr("use chmod o-w"));
+    EXPECT_THAT(opened.error(), HasSubstr("use chmod go-w"));
+    fs::permissions(options_.homes, fs::perms(0775));
+    EXPECT_THAT(home_directories::open(options_, {}).error(), HasSubstr("use chmod go-w"));
     options_.homes = (scratch_ / "none").string();
     EXPECT_THAT(home_directories::open(options_, {}).error(), HasSubstr("No such file or directory"));
+}
+
+TEST_F(homes, are_not_served_from_a_directory_of_another_account) {
+    if (::geteuid() != 0) GTEST_SKIP() << "only root can give directories away";
+    ASSERT_EQ(::chown(options_.homes.c_str(), 12'345, 12'345), 0);
+    EXPECT_THAT(home_directories::open(options_, {}).error(), HasSubstr("it belongs to the account 12345"));
 }
 
 TEST_F(homes, are_not_created_by_a_read_only_server) {

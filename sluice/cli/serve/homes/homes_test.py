@@ -37,6 +37,7 @@ class Homes(unittest.TestCase):
         self.file = self.scratch / "etc" / "sluice.toml"
         self.log = self.scratch / "log"
         self.port = 0
+        self.account = []  # the command that starts the server as another account
         for user in ("alice", "Bob"):
             self.add_user(user)
 
@@ -57,7 +58,7 @@ class Homes(unittest.TestCase):
 
     def start(self, *arguments):
         with self.log.open("wb") as log:
-            self.process = subprocess.Popen([PROGRAM, "serve", *(arguments or ("--config", str(self.file)))], stdout=log,
+            self.process = subprocess.Popen([*self.account, PROGRAM, "serve", *(arguments or ("--config", str(self.file)))], stdout=log,
                                             stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         self.addCleanup(self.stop)
         self.wait_for("I/O ")
@@ -171,6 +172,21 @@ class Homes(unittest.TestCase):
         self.assertFalse(self.can_use("alice", "alice"))
         self.assertTrue(self.can_use("Bob", "Bob"))
         self.assertIn('msg="share removed" share="alice"', self.said())
+
+    def test_a_directory_that_the_server_may_not_read_is_only_missing(self):
+        if os.geteuid() == 0:
+            self.account = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
+            for each in (self.scratch, *self.scratch.rglob("*")):
+                os.chown(each, 65534, 65534)
+        (self.homes / "alice").mkdir(mode=0)
+        self.configure()
+        self.start()
+        self.assertTrue(self.can_use("Bob", "Bob"))
+        self.assertIn(f"{self.homes}/alice: open: Permission denied", self.said())
+        (self.homes / "Bob").chmod(0)
+        self.reload()
+        self.assertTrue(self.can_use("alice", "team"))
+        self.assertEqual(self.listed("Bob"), {"team"})
 
     def test_homes_of_the_command_line_need_no_other_share(self):
         self.start("--homes", str(self.homes), "--users-file", str(self.users), "--listen", "127.0.0.1:0", "--status-socket",
