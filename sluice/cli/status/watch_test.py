@@ -40,10 +40,10 @@ class Watch(unittest.TestCase):
         """Runs the program on a terminal of its own. Returns the process and the controlling end."""
         ours, its = pty.openpty()
         self.resize(ours, rows, columns)
+        self.settings = termios.tcgetattr(its)  # before the program changes them
         process = subprocess.Popen([PROGRAM, "status", "--watch", *arguments], stdin=its, stdout=its, stderr=its,
                                    env=self.environment, start_new_session=True,
                                    preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
-        self.settings = termios.tcgetattr(its)
         try:
             yield process, ours, its
         finally:
