@@ -12,6 +12,7 @@
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
 #include "sluice/io/task/sync_wait.hpp"
+#include "sluice/vfs/error_code_testing.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_children.hpp"
@@ -24,11 +25,6 @@ namespace {
 constexpr uid_t somebody = 54321;
 using testing::Contains;
 using testing::Not;
-
-template <class T>
-int code(const result<T>& of) noexcept {
-    return of ? 0 : of.error().code();
-}
 
 class impersonation : public testing::Test {
 protected:

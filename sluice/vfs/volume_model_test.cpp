@@ -8,6 +8,7 @@
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
 #include "sluice/io/task/sync_wait.hpp"
+#include "sluice/vfs/error_code_testing.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/memory/memory_volume.hpp"
 #include "sluice/vfs/node_attached.hpp"
@@ -20,11 +21,6 @@
 
 namespace sluice::vfs {
 namespace {
-
-template <class T>
-int code(const result<T>& of) noexcept {
-    return of ? 0 : of.error().code();
-}
 
 // Executes calls on one volume and returns their results as text.
 class actor {

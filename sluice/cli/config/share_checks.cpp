@@ -85,7 +85,7 @@ void check_path(const checked_share& one, share_roots& roots) {
     const std::string& path = one.share.path;
     const auto root = find_share_root(path);
     const int why_not = errno;
-    roots.emplace(path, root);
+    roots.emplace(path, answer_of(root));
     std::error_code unknown;
     const bool is_partition = not root and std::filesystem::exists(parse_image(path).file, unknown);
     if (not root and not is_partition)
@@ -105,7 +105,7 @@ void check_path(const checked_share& one, share_roots& roots) {
 void check_snapshots(const serve_options& options, const checked_share& one, share_roots& roots) {
     const std::string where = snapshot_directory_of(options, one.share);
     if (where.empty()) return;
-    roots.emplace(where, find_share_root(where));
+    roots.emplace(where, answer_of(find_share_root(where)));
     if (const auto& root = roots.at(where); not root or not root->is_directory)
         one.add_warning("previous-versions",
                         where + ": not a directory, so the share has no previous versions; create it");

@@ -112,7 +112,7 @@ struct reload_requests::link : std::enable_shared_from_this<link> {
                 return start(
                     found, path, [find = how.find_root, path] { return find(path); },
                     [path](findings& to, std::optional<share_root> root) {
-                        to.roots.emplace(path, root);
+                        to.roots.emplace(path, answer_of(root));
                         ++to.answers;
                     });
             }));

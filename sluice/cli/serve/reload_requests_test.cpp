@@ -111,7 +111,7 @@ TEST_F(reloads, find_the_roots_of_all_users_by_one_call) {
         ++*finds;
         EXPECT_EQ(options.homes, "homes");
         return share_roots{{"homes/alice", share_root{.device = 1, .inode = 3, .is_directory = true}},
-                           {"homes/bob", std::nullopt}};
+                           {"homes/bob", std::unexpected(std::string("missing"))}};
     };
     reload_requests requests(*loop_, how);
     requests.add();

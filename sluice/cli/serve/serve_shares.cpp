@@ -103,9 +103,9 @@ share_opener::reopened share_opener::open(const serve_options& options) {
     if (not options.homes.empty()) roots = find_home_roots(options, from_.account_of);
     for (const share_options& share : options.shares) {
         if (not share.referral.empty() or share.is_home) continue;
-        roots.emplace(share.path, find_share_root(share.path));
+        roots.emplace(share.path, answer_of(find_share_root(share.path)));
         if (const std::string snapshots = snapshot_directory_of(options, share); not snapshots.empty())
-            roots.emplace(snapshots, find_share_root(snapshots));
+            roots.emplace(snapshots, answer_of(find_share_root(snapshots)));
     }
     return reopen(options, roots);
 }
@@ -134,8 +134,11 @@ share_opener::reopened share_opener::reopen(const serve_options& options, const 
         one.streams_root = streams.path;
         std::shared_ptr<vfs::volume> volume;
         const auto root = answered.find(share.path);
-        if (root != answered.end()) one.root = root->second;
-        if (root != answered.end() and share.is_home and not one.root and not find_home(one, done)) continue;
+        if (root != answered.end()) one.root = known_root(root->second);
+        if (root != answered.end() and share.is_home and not one.root) {
+            done.without_homes.push_back({.user = share.name, .why = root->second.error()});
+            continue;
+        }
         if (root != answered.end() and streams.unanswered.empty()) {
             auto opened = volume_of(one, answering);
             // The directory of one user must not stop the others.
@@ -246,14 +249,6 @@ std::expected<io::path_handle, std::string> share_opener::open_root(const share_
     return *std::move(opened);
 }
 
-// Finds the directory of a user again, for the reason why it could not be opened before.
-bool share_opener::find_home(served& one, reopened& done) const {
-    const auto opened = homes_->open_home(one.share.name);
-    if (opened) one.root = root_of(*opened);
-    if (not opened) done.without_homes.push_back({.user = one.share.name, .why = opened.error()});
-    return opened.has_value();
-}
-
 share_opener::volume_result share_opener::open_directory(const served& wanted) {
     const share_options& share = wanted.share;
     if (std::string problem = problem_of_directory(share); not problem.empty())
@@ -289,7 +284,7 @@ share_opener::snapshots_result share_opener::snapshots_of(served& one, const ser
     if (is_image) return nullptr;
     const auto root = answered.find(where);
     const bool has_answered = root != answered.end();
-    if (has_answered) one.snapshot_root = root->second;
+    if (has_answered) one.snapshot_root = known_root(root->second);
     for (const served& now : now_) {
         const bool is_same = now.is_same_directory(one) and now.pattern == one.pattern and
                              (not has_answered or now.snapshot_root == one.snapshot_root);

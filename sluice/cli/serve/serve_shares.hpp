@@ -107,7 +107,6 @@ private:
     [[nodiscard]] volume_result open_image(const share_options& share, const serve_options& options);
     [[nodiscard]] volume_result open_directory(const served& wanted);
     [[nodiscard]] std::expected<io::path_handle, std::string> open_root(const share_options& share) const;
-    [[nodiscard]] bool find_home(served& one, reopened& done) const;
     [[nodiscard]] std::expected<void, std::string> open_homes(const serve_options& options,
                                                               const share_roots& answered);
     [[nodiscard]] static served wanted(const share_options& share, const serve_options& options);

@@ -4,20 +4,21 @@
 import os
 import pathlib
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import server_testing  # noqa: E402
+
 PROGRAM = None
-SECONDS_MAX = 60
-RELOADS_SECONDS_MAX = 30
+SECONDS_MAX = server_testing.SECONDS_MAX
 USERS = ("alice", "bob", "carol", "dave")
 
 
-class Shares(unittest.TestCase):
+class Shares(server_testing.ConfiguredServer, unittest.TestCase):
     """A server with a configuration file."""
 
     def setUp(self):
@@ -33,49 +34,10 @@ class Shares(unittest.TestCase):
     def configure(self, shares, head=""):
         users = ", ".join(f'"{name}%{name}"' for name in USERS)
         fresh = self.scratch / "sluice.toml.new"
-        fresh.write_text(f'user = [{users}]\nusers-file = "{self.scratch}/users"\nlisten = ["127.0.0.1:{self.port_text()}"]\n'
+        fresh.write_text(f'user = [{users}]\nusers-file = "{self.scratch}/users"\nlisten = ["127.0.0.1:{self.port}"]\n'
                          f'status-socket = "{self.scratch}/status"\n{head}\n' + shares.replace("DATA", str(self.directory)),
                          encoding="utf-8")
         fresh.rename(self.file)
-
-    def port_text(self):
-        return str(getattr(self, "port", 0))
-
-    def start(self, *arguments):
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen([PROGRAM, "serve", "--config", str(self.file), *arguments], stdout=log,
-                                            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-        self.addCleanup(self.stop)
-        self.wait_for("I/O ")
-        for line in self.said().splitlines():
-            if line.startswith("Listening"):
-                self.port = int(line.rsplit(":", 1)[1])
-
-    def stop(self):
-        self.process.terminate()
-        self.assertEqual(self.process.wait(SECONDS_MAX), 0, self.said())
-
-    def said(self):
-        return self.log.read_text(errors="replace")
-
-    def wait_for(self, text, count=1):
-        until = time.monotonic() + RELOADS_SECONDS_MAX
-        while self.said().count(text) < count:
-            self.assertIsNone(self.process.poll(), self.said())
-            self.assertLess(time.monotonic(), until, self.said())
-            time.sleep(0.02)
-
-    def reload(self, text="configuration reloaded"):
-        count = self.said().count(text)
-        self.process.send_signal(signal.SIGHUP)
-        self.wait_for(text, count + 1)
-
-    def run_as(self, user, share, command):
-        who = ["-N"] if user is None else ["-U", f"{user}%{user}"]
-        done = subprocess.run(["smbclient", "-p", str(self.port), f"//127.0.0.1/{share}", *who, "-c", command], text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS_MAX,
-                              cwd=self.scratch)
-        return done.stdout
 
     def may(self, user, share):
         """Returns "no", "read" or "write"."""
@@ -210,7 +172,7 @@ class Shares(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    PROGRAM = server_testing.ConfiguredServer.program = os.path.abspath(sys.argv.pop(1))
     if shutil.which("smbclient") is None:
         print("smbclient is not installed")
         sys.exit(77)

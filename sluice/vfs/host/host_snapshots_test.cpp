@@ -11,6 +11,7 @@
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
 #include "sluice/vfs/domain/domain_table.hpp"
+#include "sluice/vfs/error_code_testing.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/limits.hpp"
 #include "sluice/vfs/node_children.hpp"
@@ -21,11 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 using testing::ElementsAre;
-
-template <class T>
-int code(const result<T>& of) noexcept {
-    return of ? 0 : of.error().code();
-}
 
 constexpr snapshot_time day(unsigned number) {
     return std::chrono::sys_days(2026y / 1 / std::chrono::day(number));

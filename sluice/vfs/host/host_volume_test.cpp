@@ -17,6 +17,7 @@
 #include "sluice/io/path/volume_test.hpp"
 #include "sluice/io/path/xattr.hpp"
 #include "sluice/io/task/sync_wait.hpp"
+#include "sluice/vfs/error_code_testing.hpp"
 #include "sluice/vfs/host/host_metadata.hpp"
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_children.hpp"
@@ -32,11 +33,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
-
-template <class T>
-int code(const result<T>& of) noexcept {
-    return of ? 0 : of.error().code();
-}
 
 class host_volume_test : public testing::Test {
 protected:

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 
+#include "sluice/vfs/error_code_testing.hpp"
 #include "sluice/vfs/host/recycle_bin.hpp"
 #include "sluice/vfs/host/recycle_bin_testing.hpp"
 #include "sluice/vfs/impersonated_volume.hpp"
@@ -16,11 +17,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
-
-template <class T>
-int code(const result<T>& of) noexcept {
-    return of ? 0 : of.error().code();
-}
 
 class recycle_bin_as_root : public recycle_bin_test {
 protected:

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "sluice/vfs/error_code_testing.hpp"
 #include "sluice/vfs/host/host_tree.hpp"
 #include "sluice/vfs/host/recycle_bin_testing.hpp"
 #include "sluice/vfs/node_attached.hpp"
@@ -18,11 +19,6 @@ namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
-
-template <class T>
-int code(const result<T>& of) noexcept {
-    return of ? 0 : of.error().code();
-}
 
 TEST_F(recycle_bin_test, a_deleted_file_moves_to_the_bin_with_its_directories_streams_and_times) {
     fs::create_directories(path_of("a/b"));

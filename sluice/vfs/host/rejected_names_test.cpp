@@ -6,6 +6,7 @@
 
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
+#include "sluice/vfs/error_code_testing.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_children.hpp"
@@ -19,11 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
-
-template <class T>
-int code(const result<T>& of) noexcept {
-    return of ? 0 : of.error().code();
-}
 
 name_patterns parsed(std::vector<std::string> texts) {
     return name_patterns::parse(texts).value();

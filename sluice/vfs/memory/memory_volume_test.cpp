@@ -4,6 +4,7 @@
 
 #include "sluice/io/simulated/simulated_multiplexer.hpp"
 #include "sluice/io/task/sync_wait.hpp"
+#include "sluice/vfs/error_code_testing.hpp"
 #include "sluice/vfs/node_data.hpp"
 #include "sluice/vfs/node_names.hpp"
 
@@ -13,11 +14,6 @@ namespace sluice::vfs {
 namespace {
 
 using namespace std::chrono_literals;
-
-template <class T>
-int code(const result<T>& of) noexcept {
-    return of ? 0 : of.error().code();
-}
 
 class memory_volume_test : public testing::Test {
 protected:

@@ -163,9 +163,9 @@ share_roots find_home_roots(const serve_options& options, const account_lookup& 
         if (not share.is_home) continue;
         const auto opened = all ? all->open_home(share.name)
                                 : std::expected<io::path_handle, std::string>(std::unexpected(all.error()));
-        roots.emplace(share.path, opened ? root_of(*opened) : std::nullopt);
+        roots.emplace(share.path, opened ? answer_of(root_of(*opened)) : std::unexpected(opened.error()));
         if (std::string snapshots = snapshot_directory_of(options, share); opened and not snapshots.empty())
-            roots.emplace(snapshots, find_share_root(snapshots));
+            roots.emplace(snapshots, answer_of(find_share_root(snapshots)));
     }
     return roots;
 }

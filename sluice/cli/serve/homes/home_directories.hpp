@@ -60,7 +60,7 @@ private:
 [[nodiscard]] std::string roots_of_homes(const serve_options& options);
 
 /// Creates missing directories of users, and returns the roots of their shares and the directories
-/// of their snapshots. A directory that cannot be opened has none. Blocks: for the file system.
+/// of their snapshots, or the reasons why there are none. Blocks: for the file system.
 [[nodiscard]] share_roots find_home_roots(const serve_options& options, const account_lookup& account_of);
 
 /// Removes the shares of users whose directories cannot be opened or created, with the reason in

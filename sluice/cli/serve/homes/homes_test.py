@@ -5,19 +5,19 @@ import os
 import pathlib
 import pwd
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent))
+import server_testing  # noqa: E402
+
 PROGRAM = None
-SECONDS_MAX = 60
-RELOADS_SECONDS_MAX = 30
+SECONDS_MAX = server_testing.SECONDS_MAX
 
 
-class Homes(unittest.TestCase):
+class Homes(server_testing.ConfiguredServer, unittest.TestCase):
     """A server with `homes`, and users of a users file whose passwords are their names."""
 
     def setUp(self):
@@ -36,8 +36,6 @@ class Homes(unittest.TestCase):
         self.users = self.scratch / "etc" / "users"
         self.file = self.scratch / "etc" / "sluice.toml"
         self.log = self.scratch / "log"
-        self.port = 0
-        self.account = []  # the command that starts the server as another account
         for user in ("alice", "Bob"):
             self.add_user(user)
 
@@ -55,40 +53,6 @@ class Homes(unittest.TestCase):
                          f'status-socket = "{self.scratch}/run/status"\n{head}\n' + shares.replace("TEAM", str(self.team)),
                          encoding="utf-8")
         fresh.rename(self.file)
-
-    def start(self, *arguments):
-        with self.log.open("wb") as log:
-            self.process = subprocess.Popen([*self.account, PROGRAM, "serve", *(arguments or ("--config", str(self.file)))], stdout=log,
-                                            stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
-        self.addCleanup(self.stop)
-        self.wait_for("I/O ")
-        self.port = next(int(line.rsplit(":", 1)[1]) for line in self.said().splitlines() if line.startswith("Listening"))
-
-    def stop(self):
-        self.process.terminate()
-        self.assertEqual(self.process.wait(SECONDS_MAX), 0, self.said())
-
-    def said(self):
-        return self.log.read_text(errors="replace")
-
-    def wait_for(self, text, count=1):
-        until = time.monotonic() + RELOADS_SECONDS_MAX
-        while self.said().count(text) < count:
-            self.assertIsNone(self.process.poll(), self.said())
-            self.assertLess(time.monotonic(), until, self.said())
-            time.sleep(0.02)
-
-    def reload(self, text="configuration reloaded"):
-        count = self.said().count(text)
-        self.process.send_signal(signal.SIGHUP)
-        self.wait_for(text, count + 1)
-
-    def run_as(self, user, share, command="ls"):
-        """Returns what smbclient prints; for None, as an anonymous user."""
-        who = ["-N"] if user is None else ["-U", f"{user}%{user}"]
-        return subprocess.run(["smbclient", "-p", str(self.port), f"//127.0.0.1/{share}", *who, "-c", command], text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=SECONDS_MAX,
-                              cwd=self.scratch).stdout
 
     def can_use(self, user, share):
         return "blocks available" in self.run_as(user, share)
@@ -242,7 +206,7 @@ class Homes(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    PROGRAM = os.path.abspath(sys.argv.pop(1))
+    PROGRAM = server_testing.ConfiguredServer.program = os.path.abspath(sys.argv.pop(1))
     if shutil.which("smbclient") is None:
         print("smbclient is not installed")
         sys.exit(77)

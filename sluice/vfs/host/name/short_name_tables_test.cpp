@@ -11,6 +11,7 @@
 #include "sluice/io/epoll/epoll_multiplexer.hpp"
 #include "sluice/io/path/volume_test.hpp"
 #include "sluice/io/path/xattr.hpp"
+#include "sluice/vfs/error_code_testing.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/node_attached.hpp"
 #include "sluice/vfs/node_children.hpp"
@@ -23,11 +24,6 @@ namespace {
 
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
-
-template <class T>
-int code(const result<T>& of) noexcept {
-    return of ? 0 : of.error().code();
-}
 
 class host_short_names : public testing::Test {
 protected:

@@ -12,6 +12,7 @@
 #include "sluice/io/path/volume_test.hpp"
 #include "sluice/io/path/xattr.hpp"
 #include "sluice/io/task/sync_wait.hpp"
+#include "sluice/vfs/error_code_testing.hpp"
 #include "sluice/vfs/host/host_volume.hpp"
 #include "sluice/vfs/host/stream/stream_record.hpp"
 #include "sluice/vfs/node_attached.hpp"
@@ -21,11 +22,6 @@
 
 // For tests: streams of a host directory, and the files in which large ones are stored.
 namespace sluice::vfs {
-
-template <class T>
-int code(const result<T>& of) noexcept {
-    return of ? 0 : of.error().code();
-}
 
 /// A directory on the file system of the working directory, which on most machines has little room
 /// for attributes, and its volume.
