@@ -174,11 +174,18 @@ void check_smb_server(smb_draft& to) {
     if (const smb_parameter* const logon = to.effective("ntlmauth"); logon != nullptr)
         smb_word(logon->value) == "disabled"
             ? to.lose(*logon, "it disables all logons that sluice has; keep Samba, or set it to ntlmv2-only")
+        : smb_word(logon->value).starts_with("ntlmv1") or smb_word(logon->value) == "yes"
+            ? to.note(smb_note_kind::none, *logon, "only NTLMv2 is accepted")
             : to.note(smb_note_kind::standard, *logon, "");
-    if (const smb_parameter* const oldest = to.effective("serverminprotocol"); oldest != nullptr)
-        smb_word(oldest->value).starts_with("smb3")
-            ? to.note(smb_note_kind::none, *oldest, "clients can use SMB 2; set encrypt to require SMB 3")
-            : to.note(smb_note_kind::standard, *oldest, "");
+    const smb_parameter* const oldest = to.effective("serverminprotocol");
+    if (oldest == nullptr) return;
+    const std::string word = smb_word(oldest->value);
+    if (word.starts_with("smb3"))
+        to.note(smb_note_kind::none, *oldest, "clients can use SMB 2; set encrypt to require SMB 3");
+    else if (word.starts_with("smb2") or word == "default")
+        to.note(smb_note_kind::standard, *oldest, "");
+    else
+        to.note(smb_note_kind::none, *oldest, "SMB 1 is never available");
 }
 
 }  // namespace sluice::cli

@@ -230,6 +230,7 @@ private:
     void leave_section() {
         if (not current_ or *current_ == 0) return;
         const smb_section& section = result_.sections[*current_];
+        if (canonical_smb_name(section.name).name == "homes") return;  // it needs no path
         const auto has = [&](std::string_view name) {
             const smb_parameter* const own = section.find(name);
             const smb_parameter* const given =

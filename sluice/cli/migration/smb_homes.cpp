@@ -15,9 +15,8 @@ namespace {
 
 constexpr std::array<std::string_view, 6> converted{"path",      "browseable", "readonly",
                                                     "available", "guestok",    "validusers"};
-// In the section, or in [global], which has the defaults of all shares.
-constexpr std::array<std::string_view, 5> restricting{"invalidusers", "readlist", "vetofiles", "preexecclose",
-                                                      "rootpreexecclose"};
+// With a setting of a share, which a share of a user cannot have.
+constexpr std::array<std::string_view, 3> restricting{"invalidusers", "readlist", "vetofiles"};
 // The server has those of [global].
 constexpr std::array<std::string_view, 3> restricting_section{"hostsallow", "hostsdeny", "serversmbencrypt"};
 
@@ -65,7 +64,14 @@ std::expected<smb_homes, smb_homes_refusal> converted_smb_homes(const smb_draft&
     for (const std::string_view name : restricting)
         if (const auto* const given = homes.effective(name); restricts(given)) lost = given;
     for (const std::string_view name : restricting_section)
-        if (const auto* const given = homes.section.find(name); restricts(given)) lost = given;
+        if (const auto* const given = homes.effective(name);
+            restricts(given) and not homes.is_of_server(name))
+            lost = given;
+    for (const smb_row& row : share_rows()) {
+        if (row.rule != smb_rule::restricting) continue;
+        const auto* const given = homes.effective(row.parameter);
+        if (restricts(given) and smb_boolean(given->value).value_or(true)) lost = given;
+    }
     const smb_parameter* const modules = homes.effective("vfsobjects");
     for (const std::string& name :
          modules != nullptr ? smb_list(modules->value) : std::vector<std::string>()) {

@@ -33,13 +33,20 @@ void apply_without_setting(smb_draft& to, const smb_row& row, const smb_paramete
     to.lose(given, std::move(text));
 }
 
+// Samba is told to do what sluice always does, or not to do it. Numbers are no switches.
+void apply_standard(smb_draft& to, const smb_row& row, const smb_parameter& given) {
+    const std::string word = smb_word(given.value);
+    const bool is_off = word == "no" or word == "false" or word == "off";
+    is_off and row.advice != "not needed" ? to.note(smb_note_kind::none, given, "it cannot be turned off")
+                                          : to.note(smb_note_kind::standard, given, std::string(row.advice));
+}
+
 // Applies the row of a parameter to the table.
 void apply(smb_draft& to, const smb_row& row, const smb_parameter& given) {
     const bool is_elsewhere =
         row.rule == smb_rule::converted or row.rule == smb_rule::hosts or row.rule == smb_rule::file_mode;
     if (is_elsewhere) return;
-    if (row.rule == smb_rule::standard)
-        return to.note(smb_note_kind::standard, given, std::string(row.advice));
+    if (row.rule == smb_rule::standard) return apply_standard(to, row, given);
     const setting_record* const setting = to.setting_of(row);
     if (setting == nullptr) return apply_without_setting(to, row, given, std::string(row.advice));
     const setting_kind kind = setting->kind == setting_kind::other ? row.kind : setting->kind;
@@ -175,6 +182,10 @@ void apply_share_parameters(smb_draft& to) {
         const smb_parameter* const given = to.effective(row.parameter);
         if (given != nullptr and is_needed(to, row.parameter)) apply(to, row, *given);
     }
+    if (const smb_parameter* const given = to.effective("casesensitive"); given != nullptr)
+        smb_boolean(given->value).value_or(false)
+            ? to.note(smb_note_kind::none, *given, "names are case-insensitive and keep their case")
+            : to.note(smb_note_kind::standard, *given, "");
     apply_modes(to);
     apply_defaults(to);
     for (const smb_parameter& each : to.section.parameters) {
@@ -250,11 +261,7 @@ private:
     // The shares of users are one setting of the server, and have no settings of their own.
     void add_homes(smb_draft& to) {
         const smb_section& section = to.section;
-        // A share without a path is not available, but this section needs none.
-        const smb_parameter* const available = to.effective("available");
-        const bool lacks_path = available != nullptr and available->place.line == section.place.line;
-        if (not lacks_path and not to.is_set("available", true))
-            return to.skip(section.place, "", "'available' is off");
+        if (not to.is_set("available", true)) return to.skip(section.place, "", "'available' is off");
         if (section.lacks_restriction or global_.lacks_restriction)
             return to.skip(section.place, "", "a line that may restrict access cannot be read; correct it");
         if (server_.lacks_restriction)

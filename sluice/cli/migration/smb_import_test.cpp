@@ -439,6 +439,13 @@ TEST(smb_import, skips_homes_that_would_be_open_to_more) {
     EXPECT_EQ(import("[homes]\npath = /h/%S\n").shares, 0U) << "the default of Samba is read-only";
     EXPECT_EQ(import("[global]\nvalid users = eve\n[homes]\nread only = no\n").shares, 0U);
     EXPECT_EQ(import("[homes]\nread only = no\navailable = no\n").shares, 0U);
+    EXPECT_THAT(import("[homes]\nread only = no\navailable = no\n[b]\npath = /b\n").toml,
+                Not(HasSubstr("homes = ")));
+    EXPECT_EQ(import("[homes]\nread only = no\nacl_xattr:ignore system acls = yes\n").shares, 0U);
+    EXPECT_EQ(
+        import("[global]\nhosts allow = 10.\n[homes]\nread only = no\n[global]\nhosts allow = ALL\n").shares,
+        0U);
+    EXPECT_EQ(import("[homes]\nread only = no\npreexec close = no\n").shares, 1U);
     EXPECT_EQ(import("[global]\ninvalid users = eve\n[homes]\nread only = no\n").shares, 0U);
     EXPECT_EQ(import("[global]\nvfs objects = readonly\n[homes]\nread only = no\n").shares, 0U);
     EXPECT_EQ(import("[global]\nvfs objects = own_module\n[homes]\nread only = no\n").shares, 0U);

@@ -26,21 +26,18 @@ template <class Number>
 
 constexpr std::string_view group_marks = "@+&";
 
-// Returns the name without the domain, and without the characters that mark a group.
+// Returns the name without the characters that mark a group.
 [[nodiscard]] std::string account_name(std::string_view text) {
     const std::size_t first = text.find_first_not_of(group_marks);
-    if (first == std::string_view::npos) return "";
-    const std::size_t domain = text.find_last_of("\\/");
-    return std::string(text.substr(domain == std::string_view::npos ? first : std::max(first, domain + 1)));
+    return first == std::string_view::npos ? "" : std::string(text.substr(first));
 }
 
-// Returns whether the element names a group that the host cannot have: that of a domain, which may
-// have other members than the group with that name, or a netgroup.
-[[nodiscard]] bool is_group_elsewhere(std::string_view text) noexcept {
+// Returns whether the element names a user or a group that the server cannot have: one of a domain,
+// which the user or the group with that name here need not be, or a netgroup.
+[[nodiscard]] bool is_elsewhere(std::string_view text) noexcept {
+    if (text.find_first_of("\\/") != std::string_view::npos) return true;
     const std::string_view marks = text.substr(0, text.find_first_not_of(group_marks));
-    if (marks.empty()) return false;
-    return text.find_first_of("\\/") != std::string_view::npos or
-           marks.find_first_of("@+") == std::string_view::npos;
+    return not marks.empty() and marks.find_first_of("@+") == std::string_view::npos;
 }
 
 [[nodiscard]] conversion users_of(std::string_view value) {
@@ -48,7 +45,7 @@ constexpr std::string_view group_marks = "@+&";
     std::vector<std::string> names;
     for (const std::string& each : smb_list(value)) {
         const std::string name = account_name(each);
-        if (name.empty() or name.contains('%') or is_group_elsewhere(each))
+        if (name.empty() or name.contains('%') or is_elsewhere(each))
             result.skipped.push_back(each);
         else
             names.push_back(group_marks.contains(each.front()) ? "@" + name : name);

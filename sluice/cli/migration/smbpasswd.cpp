@@ -77,6 +77,9 @@ smbpasswd_line parse_smbpasswd(std::string_view line) {
     if (flags.contains('N') or is_without_hash(windows)) return skipped(smbpasswd_skip::no_password, *name);
     auto hash = hash_of(windows);
     if (not hash) return skipped(smbpasswd_skip::malformed, {});
+    if (const auto empty = smb::auth::nt_hash::of_password("");
+        empty and smb::auth::equal_in_constant_time(hash->view(), empty->view()))
+        return skipped(smbpasswd_skip::no_password, *name);
     return {.skip = smbpasswd_skip::none, .name = std::string(*name), .hash = *std::move(hash)};
 }
 

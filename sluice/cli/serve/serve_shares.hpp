@@ -96,9 +96,10 @@ private:
         std::weak_ptr<vfs::snapshots> snapshots{};
 
         [[nodiscard]] bool is_same_directory(const served& other) const {
-            return share.path == other.share.path and root == other.root and read_only == other.read_only and
-                   offloads == other.offloads and short_names == other.short_names and
-                   quotas == other.quotas and files == other.files and streams_root == other.streams_root;
+            return share.path == other.share.path and share.is_home == other.share.is_home and
+                   root == other.root and read_only == other.read_only and offloads == other.offloads and
+                   short_names == other.short_names and quotas == other.quotas and files == other.files and
+                   streams_root == other.streams_root;
         }
     };
     using volume_result = std::expected<std::shared_ptr<vfs::volume>, std::string>;
