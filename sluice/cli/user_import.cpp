@@ -128,7 +128,7 @@ struct importable {
 
 void print_names(const char* what, const std::vector<std::string>& names, const char* why) {
     for (const std::string& name : names)
-        fmt::print("{} {}{}\n", what, name, why);
+        fmt::print("{} {}{}\n", what, terminal_text(name), why);
 }
 
 }  // namespace

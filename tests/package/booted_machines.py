@@ -82,7 +82,7 @@ class Machine:
             children = pathlib.Path(f"/proc/{self.container.pid}/task/{self.container.pid}/children").read_text().split()
             if children:
                 self.leader = int(children[0])
-                done = self.try_to_run("systemctl", "is-system-running", "--wait")
+                done = self.try_to_run("systemctl", "is-system-running")
                 if done.stdout.strip() in ("running", "degraded"):
                     return done.stdout.strip()
             time.sleep(0.2)

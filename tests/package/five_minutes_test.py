@@ -91,8 +91,9 @@ class FiveMinutes(unittest.TestCase):
         return number
 
     def wait_for_restart(self):
-        self.server.shell("""until [ $(systemctl show --value --property=NRestarts sluice) != 0 ]; do sleep 0.1; done
-                             until systemctl is-active --quiet sluice; do sleep 0.1; done""")
+        self.server.run("timeout", "60", "bash", "-c", """
+            until [ $(systemctl show --value --property=NRestarts sluice) != 0 ]; do sleep 0.1; done
+            until systemctl is-active --quiet sluice; do sleep 0.1; done""")
 
     def test_1_the_commands_of_the_guide_lead_from_a_clean_system_to_a_used_share(self):
         commands = list(commands_of_guide())

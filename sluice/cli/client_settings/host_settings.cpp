@@ -8,10 +8,11 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <set>
 #include <system_error>
 
 #include "sluice/base/case_fold.hpp"
-#include "sluice/cli/client_settings/descriptor.hpp"
+#include "sluice/cli/descriptor.hpp"
 #include "sluice/cli/serve/table_reader.hpp"
 
 namespace sluice::cli {
@@ -105,7 +106,10 @@ void read_host(const toml::table& table, const std::string& place, host_settings
 // Replaces `found` by the settings of `host`, if the table has them.
 void read_hosts(const toml::table& hosts, std::string_view host, table_reader& reader, host_settings& found,
                 std::vector<setting_problem>& problems) {
+    std::set<std::string> known;
     for (const auto& [name, one] : hosts) {
+        if (not known.insert(fold(std::string(name.str()))).second)
+            reader.refuse(one, fmt::format("[host.{}] occurs twice, because case is ignored", name.str()));
         const toml::table* const table = one.as_table();
         if (table == nullptr) {
             reader.refuse(one, fmt::format("'{}' must be a table, as in [host.NAME]", name.str()));

@@ -74,6 +74,7 @@ TEST_F(host_settings_file, errors_are_found_in_the_tables_of_all_hosts) {
     EXPECT_THAT(problem_of("host = 1\n"), HasSubstr("'host' must be a table"));
     EXPECT_THAT(problem_of("[host]\nnas = 1\n"), HasSubstr("'nas' must be a table"));
     EXPECT_THAT(problem_of("default = 1\n"), HasSubstr("'default' must be a table"));
+    EXPECT_THAT(problem_of("[host.nas]\n[host.NAS]\n"), HasSubstr("occurs twice, because case is ignored"));
     EXPECT_THAT(problem_of("version = 2\n"), HasSubstr("unsupported version"));
     EXPECT_THAT(problem_of("[host.nas]\nport = 65536\n"), HasSubstr("use 0 to 65535"));
     EXPECT_THAT(problem_of("[host.nas"), HasSubstr("line 1: invalid TOML"));

@@ -15,7 +15,7 @@
 #include <system_error>
 
 #include "sluice/base/ensure.hpp"
-#include "sluice/cli/client_settings/descriptor.hpp"
+#include "sluice/cli/descriptor.hpp"
 
 namespace sluice::cli {
 namespace {

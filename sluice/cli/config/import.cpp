@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "sluice/base/error.hpp"
+#include "sluice/cli/descriptor.hpp"
 #include "sluice/cli/message.hpp"
 #include "sluice/cli/migration/smb_conf.hpp"
 #include "sluice/cli/migration/smb_import.hpp"
@@ -20,20 +21,6 @@
 
 namespace sluice::cli {
 namespace {
-
-class descriptor {
-public:
-    explicit descriptor(int number) noexcept : number_(number) {}
-    descriptor(const descriptor&) = delete;
-    descriptor& operator=(const descriptor&) = delete;
-    ~descriptor() {
-        if (number_ >= 0) ::close(number_);
-    }
-    [[nodiscard]] int get() const noexcept { return number_; }
-
-private:
-    int number_;
-};
 
 // Reads a file. An included one may be a device or a pipe, which could block or have no end.
 [[nodiscard]] std::expected<std::string, std::string> content_of(const std::string& path) {

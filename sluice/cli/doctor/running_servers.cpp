@@ -26,7 +26,7 @@ constexpr const char* service_directory = "/run/sluice";
     std::error_code failed;
     for (std::filesystem::directory_iterator at(service_directory, failed), end;
          not failed and at != end and found.size() != sockets_max; at.increment(failed))
-        if (at->path().extension() == ".sock") found.push_back(at->path().string());
+        if (is_status_socket_name(at->path().filename().native())) found.push_back(at->path().string());
     std::ranges::sort(found);
     return found;
 }

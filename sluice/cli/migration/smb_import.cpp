@@ -33,7 +33,7 @@ void apply_without_setting(smb_draft& to, const smb_row& row, const smb_paramete
     to.lose(given, std::move(text));
 }
 
-// Samba is told to do what sluice always does, or not to do it. Numbers are no switches.
+// For what sluice always does: the file may turn it off. A number, such as 0, is not a switch.
 void apply_standard(smb_draft& to, const smb_row& row, const smb_parameter& given) {
     const std::string word = smb_word(given.value);
     const bool is_off = word == "no" or word == "false" or word == "off";

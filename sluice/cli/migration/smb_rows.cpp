@@ -128,7 +128,7 @@ constexpr std::array server_table{
     smb_row{"smbports", converted},
     smb_row{"serversigning", converted},
     smb_row{"serversmbencrypt", converted},
-    smb_row{"maptoguest", none, "", "an unknown name is never a guest; guests log on anonymously"},
+    smb_row{"maptoguest", none, "", "a name without a user is never a guest; guests log on anonymously"},
     smb_row{"guestaccount", account, "guest-account", "guests have the rights of the account of the server"},
     smb_row{"security", converted},
     smb_row{"serverrole", converted},

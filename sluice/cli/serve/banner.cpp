@@ -28,7 +28,7 @@ namespace {
 constexpr std::size_t names_max = 20;
 
 [[nodiscard]] std::string names_text(const std::vector<std::string>& users) {
-    if (users.size() <= names_max) return fmt::format("{}", fmt::join(users, ", "));
+    if (users.size() <= names_max + 1) return fmt::format("{}", fmt::join(users, ", "));
     const std::span first(users.begin(), names_max);
     return fmt::format("{}, and {} others", fmt::join(first, ", "), users.size() - names_max);
 }

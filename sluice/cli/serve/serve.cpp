@@ -1,7 +1,6 @@
 // sluice serve: serves directories over SMB.
 
 #include <fmt/core.h>
-#include <pwd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +11,6 @@
 #include <iterator>
 #include <memory>
 
-#include "sluice/base/case_fold.hpp"
 #include "sluice/base/clock.hpp"
 #include "sluice/base/ensure.hpp"
 #include "sluice/base/random.hpp"
@@ -57,7 +55,6 @@
 #include "sluice/cli/serve/user_groups.hpp"
 #include "sluice/cli/status/observers.hpp"
 #include "sluice/cli/status/web/web_sessions.hpp"
-#include "sluice/cli/user_edits.hpp"
 #include "sluice/cli/user_names.hpp"
 #include "sluice/io/best_available.hpp"
 #include "sluice/io/call/sigpipe_guard.hpp"

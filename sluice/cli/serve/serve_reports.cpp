@@ -66,12 +66,14 @@ namespace {
 void report_few_instances(const serve_options& options, smb::server::event_log& log) {
     std::ifstream file("/proc/sys/fs/inotify/max_user_instances");
     std::size_t limit = 0;
-    const std::size_t needed = 2 * options.shares.size();
+    const auto directories = static_cast<std::size_t>(std::ranges::count_if(
+        options.shares, [](const share_options& each) { return each.referral.empty(); }));
+    const std::size_t needed = 2 * directories;
     if (not(file >> limit) or needed <= limit) return;
     log.write(smb::server::event_severity::warning,
               "some shares may have no change notifications, and no leases of directories",
               {{"why", fmt::format("{} shares need {} inotify instances, but an account may have {}",
-                                   options.shares.size(), needed, limit)},
+                                   directories, needed, limit)},
                {"hint", "raise fs.inotify.max_user_instances"}});
 }
 

@@ -328,7 +328,8 @@ share_opener::snapshots_result share_opener::open_snapshots(const served& one, c
 std::shared_ptr<vfs::volume> share_opener::keep(served& one, const std::string& awaited,
                                                 reopened& done) const {
     const auto now = std::ranges::find_if(now_, [&](const served& each) {
-        return each.share.name == one.share.name and each.share.path == one.share.path;
+        return each.share.name == one.share.name and each.share.path == one.share.path and
+               each.share.is_home == one.share.is_home;
     });
     std::shared_ptr<vfs::volume> volume = now != now_.end() ? now->volume.lock() : nullptr;
     const bool is_same_root = volume != nullptr and (not one.root or one.root == now->root);

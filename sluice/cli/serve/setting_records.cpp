@@ -20,11 +20,6 @@ namespace {
 
 constexpr const char* hidden_text = "***";
 
-[[nodiscard]] bool is_secret(std::string_view key) noexcept {
-    constexpr std::array<std::string_view, 3> words{"password", "secret", "token"};
-    return std::ranges::any_of(words, [&](std::string_view word) { return key.contains(word); });
-}
-
 [[nodiscard]] std::string without_password(std::string text) {
     const std::size_t percent = text.find('%');
     return percent == std::string::npos ? text : text.substr(0, percent + 1) + hidden_text;
@@ -91,7 +86,6 @@ std::string toml_text(const setting_value& value) {
 
 setting_value without_secrets(std::string_view key, setting_value value) {
     if (std::holds_alternative<std::monostate>(value)) return value;
-    if (is_secret(key)) return std::string(hidden_text);
     if (key != "user") return value;
     if (auto* const text = std::get_if<std::string>(&value)) *text = without_password(std::move(*text));
     if (auto* const list = std::get_if<std::vector<std::string>>(&value))

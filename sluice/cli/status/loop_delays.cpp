@@ -45,10 +45,10 @@ void loop_delays::probe() noexcept {
 std::vector<double> loop_delays::milliseconds() const {
     std::vector<double> all;
     for (const loop_state& of : state_->of_loop) {
-        std::int64_t delay = of.delay_ns.load(std::memory_order_relaxed);
         // acquire pairs with the release of the probe: its delay is visible afterwards.
-        if (of.is_waiting.load(std::memory_order_acquire))
-            delay = std::max(delay, now_ns() - of.posted_ns.load(std::memory_order_relaxed));
+        const bool is_waiting = of.is_waiting.load(std::memory_order_acquire);
+        std::int64_t delay = of.delay_ns.load(std::memory_order_relaxed);
+        if (is_waiting) delay = std::max(delay, now_ns() - of.posted_ns.load(std::memory_order_relaxed));
         all.push_back(static_cast<double>(std::max<std::int64_t>(delay, 0)) / 1e6);
     }
     return all;

@@ -43,8 +43,9 @@ constexpr std::chrono::seconds retry_after{5};
 // cannot cause these errors; it can cause the others, so they must not end the server.
 [[nodiscard]] bool is_permanent(const error& why) noexcept {
     using enum std::errc;
-    constexpr std::array all{permission_denied, no_such_file_or_directory, not_a_directory,
-                             filename_too_long, read_only_file_system,     address_family_not_supported};
+    constexpr std::array all{permission_denied,           no_such_file_or_directory, not_a_directory,
+                             address_not_available,       filename_too_long,         read_only_file_system,
+                             address_family_not_supported};
     return std::ranges::any_of(all, [&](std::errc each) { return why == each; });
 }
 

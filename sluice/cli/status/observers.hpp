@@ -37,8 +37,8 @@ class observers {
 public:
     /// Opens the listeners. Another program may have the address of one, perhaps to prevent the
     /// service, or a server that was killed: then the server logs that, and tries again until it
-    /// stops. Any other failure is an error, as a sentence; that of the default status socket is
-    /// only logged. `random` outlives it.
+    /// stops. A failure that only another configuration or other rights can end is an error, as a
+    /// sentence; that of the default status socket is only logged. `random` outlives it.
     [[nodiscard]] static std::expected<std::unique_ptr<observers>, std::string> open(
         smb::server::smb_server& server, secret_random_source& random, const observer_options& wanted);
     observers(const observers&) = delete;

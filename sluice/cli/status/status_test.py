@@ -171,7 +171,6 @@ class Status(Observed):
             self.assertEqual(stat.S_IMODE(path.parent.stat().st_mode), 0o700)
         self.assertEqual(self.sockets(), [])
 
-    @unittest.skipUnless(os.geteuid() == 0, "needs root, to connect as another user")
     def test_a_status_socket_in_use_delays_its_answers_but_not_the_server(self):
         path = self.scratch / "status"
         log = []
@@ -201,6 +200,7 @@ class Status(Observed):
                 self.assertEqual((asking.returncode, problems), (0, ""))
                 self.assertIn(f":{port}", shown)
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to connect as another user")
     def test_another_account_is_refused_even_if_it_can_access_the_socket(self):
         path = self.scratch / "status"
         with self.server("--status-socket", str(path)):

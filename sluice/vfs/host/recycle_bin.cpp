@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,7 +40,8 @@ bool has_code(const error& why, int code) noexcept {
 
 // Whether the account of this call may remove a name in the directory, as unlink(2) checks it.
 result<void> may_remove_from(const io::handle& directory, const io::file_status& file) {
-    if (::faccessat(directory.descriptor(), "", W_OK | X_OK, AT_EACCESS | AT_EMPTY_PATH) != 0)
+    // The function of the C library may check another identity.
+    if (::syscall(SYS_faccessat2, directory.descriptor(), "", W_OK | X_OK, AT_EACCESS | AT_EMPTY_PATH) != 0)
         return failure(error::last("remove from", directory.descriptor()));
     const auto status = io::status_of(directory, io::stat_fields::permissions | io::stat_fields::owner);
     if (not status) return failure(status.error());

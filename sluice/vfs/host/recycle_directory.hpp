@@ -45,8 +45,7 @@ using recycle_rights = std::optional<std::vector<std::byte>>;
 [[nodiscard]] result<std::uint32_t> recycle_owner_of(const io::handle& directory);
 
 /// Opens a directory in `base`, which may be the bin itself; creates it with mode 0700 if it does
-/// not exist. It has the rights `like`, also if it exists, but for one in the bin itself, whose
-/// rights an administrator may set. A server without the privilege to change
+/// not exist. It has the rights `like`, also if it exists. A server without the privilege to change
 /// owners keeps a directory in the bin, and creates no directory for another owner elsewhere; with
 /// the privilege, it gives away one that it has kept in the bin. Errors: as open_recycle_directory;
 /// EPERM if the server may not set the owner; those of mkdir(2) and setxattr(2). Blocks: for the

@@ -122,7 +122,7 @@ void recycle_sweep::choose_owners() {
     std::uint64_t left = bytes_max;
     for (std::size_t i = 0; i != all.size(); ++i) {
         const std::uint64_t share = left / (all.size() - i);
-        if (all[i].bytes > share) large_.push_back({.owner = all[i].owner, .bytes = all[i].bytes - share});
+        if (all[i].bytes > share) large_.push_back({.owner = all[i].owner, .bytes = share});
         left -= std::min(all[i].bytes, share);
     }
 }
@@ -259,8 +259,12 @@ void recycle_sweep::put_back(const level& here, std::string_view name, const io:
 // gone since they were counted for the first time.
 bool recycle_sweep::choose_age() {
     removed_age_ = ages_max;
-    removed_bytes_ = large_.back().bytes;
-    if (removed_bytes_ == 0) return false;
+    // Clients may have removed files since the first pass.
+    std::uint64_t present = 0;
+    for (const std::uint64_t bytes : bytes_by_age_)
+        add_to(present, bytes);
+    if (present <= large_.back().bytes) return false;
+    removed_bytes_ = present - large_.back().bytes;
     while (removed_age_ != 0 and bytes_by_age_[--removed_age_] < removed_bytes_)
         removed_bytes_ -= bytes_by_age_[removed_age_];
     return true;

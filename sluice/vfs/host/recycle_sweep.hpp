@@ -85,7 +85,7 @@ private:
     io::path_handle bin_;
     std::vector<level> levels_;
     std::unordered_map<std::uint32_t, std::uint64_t> bytes_by_owner_;
-    std::vector<owner_bytes> large_;           // how many bytes are to go; the last one is next
+    std::vector<owner_bytes> large_;           // how many bytes stay; the last one is next
     std::vector<std::uint64_t> bytes_by_age_;  // for one owner
     pass pass_ = pass::of_all;
     bool is_begun_ = false;

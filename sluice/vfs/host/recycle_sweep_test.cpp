@@ -85,6 +85,21 @@ TEST_F(recycle_sweep_test, the_removal_of_old_files_does_not_follow_links) {
     EXPECT_FALSE(fs::exists(path_of(own("f"))));
 }
 
+TEST_F(recycle_sweep_test, files_within_the_size_stay_if_a_client_removes_others_during_a_pass) {
+    open({.bytes_max = 1000});
+    for (int i = 0; i < 200; ++i) {
+        const std::string name = "f" + std::to_string(i);
+        put(name, "0123456789");
+        ASSERT_EQ(recycle(name), 0);
+    }
+    for (int steps = 0; steps != 4; ++steps)
+        ASSERT_TRUE(step());
+    for (int i = 0; i < 150; ++i)
+        ASSERT_TRUE(fs::remove(path_of(own("f" + std::to_string(i)))));
+    finish();
+    EXPECT_EQ(names(own()).size(), 50U);
+}
+
 TEST_F(recycle_sweep_test, a_file_with_holes_counts_as_what_it_occupies) {
     open({.bytes_max = 1 << 20});
     put("f", "content");

@@ -124,10 +124,12 @@ std::expected<void, std::string> home_directories::check_case(const std::string&
         if (listed >= 0) (void)::close(listed);
         return std::unexpected("cannot be created: " + about(path_, why));
     }
+    errno = 0;  // readdir returns null for an error, too
     while (const dirent* const each = ::readdir(names.get()))
         if (equal_ignoring_case(std::string_view(each->d_name), std::string_view(user)))
             return std::unexpected(fmt::format("missing, but {}/{} exists; rename the directory or the user",
                                                path_, each->d_name));
+    if (errno != 0) return std::unexpected("cannot be created: " + about(path_, error::last("list")));
     return {};
 }
 

@@ -32,9 +32,10 @@ public:
                                                                            account_lookup account_of);
 
     /// Opens the directory of a user. If it is missing, it is created as a whole: with its owner
-    /// and the mode 0700, or not at all. A directory whose name differs in case is an error,
-    /// because it may be that of the user. Errors: a text with the path and a remedy. Blocks: for
-    /// the file system, and for the account database of the host.
+    /// and the mode 0700, or not at all. Two servers must not create one at the same time.
+    /// A directory whose name differs in case is an error, because it may be that of the user.
+    /// Errors: a text with the path and a remedy. Blocks: for the file system, and for the account
+    /// database of the host.
     [[nodiscard]] std::expected<io::path_handle, std::string> open_home(const std::string& user) const;
 
 private:

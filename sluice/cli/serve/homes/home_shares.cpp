@@ -55,7 +55,9 @@ std::vector<std::string> home_users(const serve_options& options, const smb::ser
     for (const std::string& each : options.users) {
         const std::size_t percent = each.find('%');
         std::string name = each.substr(0, percent);
-        if (percent != std::string::npos or users.contains(name)) named.push_back(std::move(name));
+        // The server refuses the list, and its users stay.
+        if (percent == std::string::npos and not users.contains(name)) return users.names();
+        named.push_back(std::move(name));
     }
     return named;
 }

@@ -152,6 +152,20 @@ class Homes(server_testing.ConfiguredServer, unittest.TestCase):
         self.assertTrue(self.can_use("alice", "team"))
         self.assertEqual(self.listed("Bob"), {"team"})
 
+    def test_a_mount_in_a_home_is_not_served_even_if_another_share_has_the_directory(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can mount")
+        mount = self.homes / "alice" / "mount"
+        mount.mkdir(parents=True)
+        (self.homes / "alice").chmod(0o700)
+        self.account = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && touch "$0/secret" && exec "$@"', str(mount)]
+        self.configure(shares=f'[[share]]\nname = "all"\npath = "{self.homes}/alice"\n')
+        self.start()
+        self.assertIn("secret", self.run_as("alice", "all", "cd mount; ls"))
+        self.assertNotIn("secret", self.run_as("alice", "alice", "cd mount; ls"))
+        self.reload()
+        self.assertNotIn("secret", self.run_as("alice", "alice", "cd mount; ls"))
+
     def test_homes_of_the_command_line_need_no_other_share(self):
         self.start("--homes", str(self.homes), "--users-file", str(self.users), "--listen", "127.0.0.1:0", "--status-socket",
                    str(self.scratch / "run" / "status"))

@@ -6,22 +6,13 @@
 #include <array>
 
 #include "sluice/cli/status/metrics_address.hpp"
+#include "sluice/discovery/network/interface_list.hpp"
 
 namespace sluice::cli {
 
 namespace {
 
 constexpr std::string_view unix_prefix = "unix:";
-
-[[nodiscard]] bool is_loopback(const io::socket_address& address) noexcept {
-    const std::array<std::byte, 16> bytes = address.ip_bytes();
-    const auto is_zero = [](std::byte each) { return each == std::byte{0}; };
-    if (std::all_of(bytes.begin(), bytes.end() - 1, is_zero)) return bytes.back() == std::byte{1};
-    // An IPv4 address is mapped to ::ffff:a.b.c.d.
-    const bool is_mapped = std::all_of(bytes.begin(), bytes.begin() + 10, is_zero) and
-                           bytes[10] == std::byte{0xff} and bytes[11] == std::byte{0xff};
-    return is_mapped and bytes[12] == std::byte{127};
-}
 
 // Removes the port, ":" and digits.
 [[nodiscard]] std::string_view without_port(std::string_view host) noexcept {
@@ -46,7 +37,7 @@ std::expected<io::socket_address, std::string> web_address(const std::string& te
         return std::unexpected(
             "use a port, a loopback address with a port, or a Unix socket, as in 9446, [::1]:9446, or "
             "unix:/run/sluice/web.sock");
-    if (is_loopback(*address)) return *address;
+    if (discovery::is_loopback(*address)) return *address;
     return std::unexpected(
         "the page has no encryption, so it is for a loopback address only; to reach it from another "
         "host, use 'ssh -L' or a reverse proxy with TLS");

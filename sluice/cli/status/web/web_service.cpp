@@ -45,8 +45,6 @@ constexpr std::size_t connections_of_account_max = 16;
 // A wrong token occupies its connection during this time. So the number of connections limits the
 // guesses, and the right token is always accepted.
 constexpr std::chrono::seconds wrong_token_delay{1};
-// From this number of delayed replies on, further wrong tokens are only counted in the log.
-constexpr std::size_t logged_at_once_max = 4;
 constexpr std::chrono::seconds totals_fresh_for{1};
 // The overview waits so often for findings of this host that are being refreshed.
 constexpr unsigned host_waits_max = 50;
@@ -193,9 +191,9 @@ io::task<void> web_service::answer(io::socket_handle& socket) noexcept {
     if (made.body.empty() and made.status != http_status::see_other)
         made.body = problem_page(made.status, explanation_of(made.status));
     if (made.is_delayed) {
-        ++delayed_;
+        with_.server.context().log().write(event_severity::warning, wrong_token,
+                                           {{"peer", name_of_peer(socket)}});
         const auto slept = co_await io::co_sleep(with_.server.context().loop(), wrong_token_delay);
-        --delayed_;
         if (not slept) co_return;
     }
     std::string text = fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}",
@@ -245,23 +243,12 @@ std::shared_ptr<const server_snapshot> web_service::totals(bool has_open_numbers
     return totals_;
 }
 
-void web_service::log_wrong_token(const std::string& peer) {
-    if (delayed_ >= logged_at_once_max) {
-        ++unlogged_;
-        return;
-    }
-    with_.server.context().log().write(
-        event_severity::warning, wrong_token,
-        {{"peer", peer}, {"others_before", std::to_string(std::exchange(unlogged_, 0))}});
-}
-
 web_service::visitor web_service::visitor_of(const http_request& asked, const io::socket_handle& socket) {
     visitor by{.may_see = with_.logons == nullptr, .name = name_of_peer(socket)};
     if (with_.logons == nullptr) return by;
     if (const auto token = bearer_token(asked.headers.authorization)) {
         by.may_see = with_.logons->is_token(*token);
         by.has_wrong_token = not by.may_see;
-        if (by.has_wrong_token) log_wrong_token(by.name);
         by.is_program = by.may_see;
         by.name = "web page, program at " + by.name;
         return by;
@@ -412,7 +399,6 @@ web_service::reply web_service::log_on(const http_request& asked, const visitor&
     ENSURE(with_.logons != nullptr, "only a page with a token has logons");
     const std::string token = form_value(asked.body, "token").value_or("");
     if (not with_.logons->is_token(token)) {
-        log_wrong_token(by.name);
         return {.status = http_status::forbidden,
                 .body = logon_page(with_.server.context().configuration().name, "The token is wrong."),
                 .is_delayed = true};

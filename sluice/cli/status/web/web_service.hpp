@@ -90,14 +90,11 @@ private:
     [[nodiscard]] io::task<bool> end_session(std::uint64_t number, const visitor& by) noexcept;
     [[nodiscard]] io::task<void> take_turn() noexcept;
     [[nodiscard]] std::shared_ptr<const smb::server::server_snapshot> totals(bool has_open_numbers);
-    void log_wrong_token(const std::string& peer);
     [[nodiscard]] reply log_on(const http::http_request& asked, const visitor& by);
     [[nodiscard]] reply log_off(const http::http_request& asked) noexcept;
 
     dependencies with_;
     io::socket_address at_;
-    std::size_t delayed_ = 0;                // replies that wait because of a wrong token
-    std::uint64_t unlogged_ = 0;             // wrong tokens since the last one in the log
     std::map<uid_t, std::size_t> accounts_;  // connections of each account to a Unix socket
     std::uint64_t last_page_turn_ = 0;       // the last turn of the loop with a page
     std::shared_ptr<const smb::server::server_snapshot> totals_;  // the last ones, or null

@@ -329,9 +329,7 @@ class WithToken(Page):
                     reply += piece
                 self.assertTrue(reply.startswith(b"HTTP/1.1 403 "), reply[:40])
             self.assertEqual(self.ask(Authorization="Bearer wrong")[0], 401)
-        counted = re.findall(r'msg="wrong token for the web page" peer="[^"]*" others_before="?(\d+)', log[0])
-        self.assertEqual(len(counted) + sum(map(int, counted)), 29, "each wrong token is logged or counted")
-        self.assertLess(len(counted), 29, "a flood of wrong tokens does not fill the log")
+        self.assertEqual(log[0].count('msg="wrong token for the web page"'), 29)
 
     def test_a_program_hears_that_what_it_ends_does_not_exist(self):
         with self.server(token=True):

@@ -5,8 +5,9 @@
 
 namespace sluice::smb::server {
 
-/// Finds steps of the date, which an administrator or a time server may set at any moment. Nothing
-/// may become old by such a step. Thread safety: one thread. Allocates: nothing. Blocks: never.
+/// Finds steps of the date, which an administrator or a time server may set at any moment. The
+/// caller skips one pass after a step, so that a wrong date can be corrected.
+/// Thread safety: one thread. Allocates: nothing. Blocks: never.
 class date_steps {
 public:
     /// The clock outlives it.

@@ -128,9 +128,9 @@ public:
         if (is_removed) {
             vfs::volume& volume = by.front()->through->volume();
             host_.names_of(volume, is_beyond_mount(volume, *by.front()->node)).count_removal();
-        } else if (not by.empty()) {
-            report_recycle_problem(host_, by.front()->through->volume());
         }
+        // Also after a success: streams may be lost.
+        if (not by.empty()) report_recycle_problem(host_, by.front()->through->volume());
         const file_section held(*file_);
         ENSURE(not is_removed or file_->protocol(held).phase() == delete_phase::removing,
                "a file that was removed was being removed");

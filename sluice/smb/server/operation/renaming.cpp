@@ -386,10 +386,9 @@ private:
             co_return co_await pause();
         }
         if (kept_out != nt_status::success) co_return fail(kept_out);
-        vfs::volume& volume = r_.files().volume();
-        vfs::fs_domain& domain = is_beyond_mount_ ? *volume.crossing_domain() : one_->node->domain();
-        // A rename changes the change time with the end of its open ([MS-FSA] 2.1.5.15.12, note
-        // 187).
+        vfs::fs_domain& domain =
+            is_beyond_mount_ ? *r_.files().volume().crossing_domain() : one_->node->domain();
+        // The end of its open changes the change time ([MS-FSA] 2.1.5.15.12, note 187).
         const bool is_kept = one_->kept().changed;
         const bool is_deferred = not wish_.makes_link and not is_kept;
         time_preserver times(*one_, {.changed = is_deferred or is_kept});
@@ -401,7 +400,8 @@ private:
         if (moves) end_rename(r_.host(), *one_, status_ == nt_status::success);
         times.record(is_deferred ? one_.get() : nullptr);
         const bool has_replaced = replaces and status_ == nt_status::success;
-        has_replaced ? round.names().count_removal() : report_recycle_problem(r_.host(), volume);
+        if (has_replaced) round.names().count_removal();
+        if (status_ != nt_status::success) report_recycle_problem(r_.host(), one_->through->volume());
         if (status_ == nt_status::success) round.names().record_change();
         marks.release(has_replaced);
         if (status_ == nt_status::success) seen.break_leases(*one_);
