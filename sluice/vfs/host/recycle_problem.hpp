@@ -17,16 +17,21 @@ public:
     void set(std::string text) {
         const std::scoped_lock guard(mutex_);
         text_ = std::move(text);
+        has_text_.store(true, std::memory_order_relaxed);  // the mutex orders the text
     }
-    /// Returns it, and forgets it; empty: none.
+    /// Returns it, and forgets it; empty: none. Each removal calls it, so it writes to memory that
+    /// the loops share only if there is one.
     [[nodiscard]] std::string take() {
+        if (not has_text_.load(std::memory_order_relaxed)) return {};
         const std::scoped_lock guard(mutex_);
+        has_text_.store(false, std::memory_order_relaxed);
         return std::exchange(text_, {});
     }
 
 private:
     std::mutex mutex_;
     std::string text_;
+    std::atomic<bool> has_text_{false};
 };
 
 /// The state of the recycle bin of a volume. Thread safety: any thread.
